@@ -1,0 +1,55 @@
+// Runs a TypeScript entry of this checkout on the project's own Node: `node bin/run.mjs ENTRY [ARGS…]`.
+// A fresh clone has no node_modules, so the lock file is installed first whenever it differs from what
+// is installed. Plain JavaScript, because the machine's own Node may be too old to strip types.
+import { spawn, spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const lock = join(root, 'package-lock.json');
+const installedLock = join(root, 'node_modules', '.sonar-installed-lock.json');
+const minimumNode = 24;
+
+function installIfStale() {
+  if (existsSync(installedLock) && readFileSync(installedLock).equals(readFileSync(lock))) return;
+  console.error('sonar: installing the packages of package-lock.json (npm ci)');
+  const install = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+  });
+  if (install.error) fail(`npm could not be run (${install.error.message}); install npm, or run "npm ci" in ${root}`);
+  if (install.status !== 0) fail(`npm ci ended with ${install.status ?? install.signal}; mend its error above and run again`);
+  copyFileSync(lock, installedLock);
+}
+
+function nodeBinary() {
+  const bundled = join(root, 'node_modules', '.bin', 'node');
+  if (existsSync(bundled)) return bundled;
+  if (Number(process.versions.node.split('.')[0]) >= minimumNode) return process.execPath;
+  return fail(`no Node ${minimumNode} for ${process.platform}-${process.arch} in the lock file; install Node ${minimumNode} or newer and run again`);
+}
+
+/** @returns {never} */
+function fail(message) {
+  console.error(`sonar: ${message}`);
+  process.exit(1);
+}
+
+const [entry, ...args] = process.argv.slice(2);
+if (!entry) fail('usage: node bin/run.mjs ENTRY [ARGS…]');
+installIfStale();
+const node = nodeBinary();
+const child = spawn(node, ['--disable-warning=ExperimentalWarning', resolve(root, entry), ...args], {
+  stdio: 'inherit',
+  env: { ...process.env, PATH: `${dirname(node)}:${process.env.PATH ?? ''}` },
+});
+// A terminal's Ctrl-C reaches the whole group; a signal sent to this process alone is passed on.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+child.on('error', (error) => fail(`${node} could not be run: ${error.message}`));
+child.on('exit', (code, signal) => {
+  if (signal) {
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  } else process.exit(code ?? 1);
+});
