@@ -1,0 +1,117 @@
+// A compiled definition: what `definition/` makes of the YAML text, what PostgreSQL keeps as jsonb
+// beside the text, and what planning, placement and finalization read. Types only.
+
+export const inputTypes = ['text', 'number', 'flag', 'lines', 'domains', 'hosts', 'cidrs', 'urls'] as const;
+export type InputType = (typeof inputTypes)[number];
+/** Input types whose value is a list of lines, one item each. */
+export const listInputTypes: readonly InputType[] = ['lines', 'domains', 'hosts', 'cidrs', 'urls'];
+
+export interface InputSpec {
+  type: InputType;
+  required: boolean;
+  /** Source text of the scalar; lines are joined by newlines. */
+  default: string | null;
+  help: string | null;
+}
+
+/** Domains (each covers its subdomains), addresses and CIDRs. Deny wins. */
+export interface Scope {
+  allow: string[];
+  deny: string[];
+}
+
+/** `inputs.domains`, or an output of an upstream step. */
+export type Source = { kind: 'input'; input: string } | { kind: 'output'; step: string; output: string };
+
+export interface ForeachSpec {
+  in: Source;
+  /** A field of the row: the item is that value, rows without it are passed over. Null: the whole row. */
+  pick: string | null;
+}
+
+export interface StepInputSpec {
+  name: string;
+  from: { step: string; output: string };
+  /** `file`: the one file of the parent (a `single` need). `directory`: one folder per upstream task. */
+  as: 'file' | 'directory';
+}
+
+/** How an output's bytes become rows, and rows records. */
+export interface ReadSpec {
+  /** A reader's name or format: `jsonl`, `lines`, `nmap-xml`. */
+  reader: string;
+  /** The record type that each row makes, for readers without records of their own. */
+  record: string | null;
+  /** Record field → row field (a dotted path). */
+  fields: Record<string, string>;
+}
+
+export interface OutputSpec {
+  name: string;
+  /** Relative path of a file below the attempt's output folder; null: the command's stdout. */
+  path: string | null;
+  read: ReadSpec | null;
+  optional: boolean;
+}
+
+/** A piece of one argument. References are resolved at placement, except `in` and `out`: worker paths. */
+export type TemplatePart =
+  | { kind: 'text'; text: string }
+  | { kind: 'item'; path: string[]; join: string | null }
+  | { kind: 'inputs'; name: string; join: string | null }
+  | { kind: 'in'; name: string }
+  | { kind: 'out'; name: string };
+export type Template = TemplatePart[];
+
+export interface RetrySpec {
+  /** Attempts after the first. */
+  max: number;
+  backoffMs: number;
+  maxBackoffMs: number;
+}
+
+export interface Step {
+  name: string;
+  /** OR-set: a worker with any of them will do. */
+  tags: string[];
+  needs: { step: string; mode: 'single' | 'all' }[];
+  foreach: ForeachSpec | null;
+  inputs: StepInputSpec[];
+  /** What is checked against the scope, item by item. */
+  target: Template | null;
+  command: Template[];
+  stdin: Template | null;
+  env: Record<string, Template>;
+  outputs: OutputSpec[];
+  /** Exit codes that count as success. */
+  okExit: number[];
+  maxConcurrent: number | null;
+  timeoutMs: number;
+  retry: RetrySpec;
+  image: string | null;
+  location: string | null;
+  /** Items that would become an argument starting with `-` are refused unless this is set. */
+  allowOptionItems: boolean;
+}
+
+export interface Definition {
+  name: string;
+  inputs: Record<string, InputSpec>;
+  scope: Scope | null;
+  /** In an order in which every step comes after all it needs. */
+  steps: Step[];
+}
+
+/** A fault of a definition's text, with the way out. Lines and columns count from 1. */
+export interface DefinitionProblem {
+  path: string;
+  line: number;
+  column: number;
+  message: string;
+  hint: string | null;
+}
+
+/** A JSON value as rows, items and record fields carry it. */
+export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
+/** One row of a reader; of `lines` the row is `{line}`. */
+export type Row = { [field: string]: JsonValue };

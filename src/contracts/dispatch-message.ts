@@ -1,0 +1,38 @@
+// What the broker carries to a worker. The credential is added by the publisher: no table holds it.
+import { z } from 'zod';
+import { namePattern } from './names.ts';
+
+const part = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('text'), text: z.string() }),
+  z.object({ kind: z.literal('in'), name: z.string() }),
+  z.object({ kind: z.literal('out'), name: z.string() }),
+]);
+const argument = z.array(part);
+
+/** The part that is stored in the outbox. */
+export const dispatchSchema = z.object({
+  v: z.literal(1),
+  attemptId: z.uuid(),
+  taskId: z.uuid(),
+  scanId: z.uuid(),
+  step: z.string().regex(namePattern),
+  tag: z.string().regex(namePattern),
+  dispatchKey: z.string(),
+  command: z.array(argument).min(1),
+  stdin: argument.nullable(),
+  env: z.record(z.string(), argument),
+  inputs: z.array(z.object({ name: z.string().regex(namePattern), as: z.enum(['file', 'directory']) })),
+  outputs: z.array(
+    z.object({ name: z.string().regex(namePattern), path: z.string().nullable(), optional: z.boolean() }),
+  ),
+  okExit: z.array(z.int()),
+  timeoutMs: z.int().min(1),
+});
+export type Dispatch = z.infer<typeof dispatchSchema>;
+
+/** The whole message on the wire. */
+export const dispatchMessageSchema = dispatchSchema.extend({
+  /** base64; signs the attempt's callbacks. */
+  credential: z.string(),
+});
+export type DispatchMessage = z.infer<typeof dispatchMessageSchema>;

@@ -1,0 +1,19 @@
+// What readers give and the inventory keeps.
+import type { JsonValue, Row } from './definition.ts';
+
+/** Record types so far; a key of each type's natural identity is made in `domain/records.ts`. */
+export const recordTypes = ['address', 'service', 'endpoint'] as const;
+export type RecordType = (typeof recordTypes)[number];
+
+/** A record that a row states, before it has a key. `sets` collect values over observations. */
+export interface RecordDraft {
+  type: RecordType;
+  fields: Record<string, JsonValue>;
+  sets?: Record<string, string[]>;
+}
+
+export type ReadEvent =
+  | { kind: 'row'; ordinal: number; row: Row; records: RecordDraft[] }
+  /** One bad record never loses its neighbours; the sample is at most 200 safe characters. */
+  | { kind: 'bad'; ordinal: number; reason: string; sample: string }
+  | { kind: 'warning'; message: string };

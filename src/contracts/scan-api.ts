@@ -1,0 +1,222 @@
+// The HTTP API for people and backends, under `/v1`. Every route takes `Authorization: Bearer TOKEN`;
+// faults are problem+json with a snake_case `code`; lists are `{items, next}`, `next` goes into `?after=`.
+import { z } from 'zod';
+import { recordTypes } from './records.ts';
+import { scanStatuses, stepStates, taskStatuses } from './states.ts';
+
+const time = z.iso.datetime();
+const count = z.int().min(0);
+const listOf = <Item extends z.ZodType>(item: Item) => z.object({ items: z.array(item), next: z.string().nullable() });
+
+export const pageQuerySchema = z.object({
+  after: z.string().max(512).optional(),
+  limit: z.coerce.number().int().min(1).max(1000).default(100),
+});
+
+export const problemSchema = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  code: z.string(),
+  detail: z.string(),
+  /** Of an invalid definition or body: every fault at once. */
+  problems: z
+    .array(
+      z.object({
+        path: z.string(),
+        line: z.int().optional(),
+        column: z.int().optional(),
+        message: z.string(),
+        hint: z.string().nullable().optional(),
+      }),
+    )
+    .optional(),
+  serverTime: z.string().optional(),
+});
+export type Problem = z.infer<typeof problemSchema>;
+
+/** `POST /v1/definitions/validate` and `PUT /v1/definitions/{name}` take the YAML text. */
+export const definitionBodySchema = z.strictObject({ source: z.string().max(1_048_576) });
+export const validationSchema = z.object({
+  valid: z.boolean(),
+  name: z.string().nullable(),
+  problems: z.array(
+    z.object({
+      path: z.string(),
+      line: z.int(),
+      column: z.int(),
+      message: z.string(),
+      hint: z.string().nullable(),
+    }),
+  ),
+});
+export const definitionSchema = z.object({
+  name: z.string(),
+  revision: z.int(),
+  sha256: z.string(),
+  steps: z.array(z.string()),
+  appliedAt: time,
+});
+export type DefinitionView = z.infer<typeof definitionSchema>;
+export const definitionListSchema = listOf(definitionSchema);
+
+export const scopeSchema = z.strictObject({
+  allow: z.array(z.string().min(1).max(512)).max(100_000),
+  deny: z.array(z.string().min(1).max(512)).max(100_000).default([]),
+});
+
+/** `POST /v1/scans`; 201 for a new scan, 200 with the same body again for the same `clientKey`. */
+export const startScanSchema = z.strictObject({
+  definition: z.string().min(1).max(63),
+  /** Shown to people; the definition's name unless given. */
+  name: z.string().min(1).max(200).optional(),
+  /** Makes the start idempotent: the same key and body is the same scan, another body is a conflict. */
+  clientKey: z.string().min(1).max(200).optional(),
+  /** Lists as arrays or as text with one item a line; scalars as their text. */
+  inputs: z
+    .record(z.string(), z.union([z.string(), z.array(z.string()), z.number(), z.boolean()]))
+    .default({}),
+  /** Needed unless the definition has one; no scope at all is an error. */
+  scope: scopeSchema.optional(),
+  /** Freezes the scan on the definition's revision of now. */
+  pin: z.boolean().default(false),
+});
+export type StartScan = z.input<typeof startScanSchema>;
+
+export const stepViewSchema = z.object({
+  step: z.string(),
+  state: z.enum(stepStates),
+  tags: z.array(z.string()),
+  counts: z.object({
+    pending: count,
+    published: count,
+    running: count,
+    completed: count,
+    failed: count,
+    cancelled: count,
+    /** Of the completed ones: nothing was there to do. */
+    noWork: count,
+  }),
+  /** Items kept out by the scope or because they do not parse as a host, URL or CIDR. */
+  refused: count,
+  /** Pending work and no live worker has any of its tags, since then. */
+  starvedSince: time.nullable(),
+  /** Why the step is blocked, or its revision was not taken. */
+  note: z.string().nullable(),
+});
+export type StepView = z.infer<typeof stepViewSchema>;
+
+export const scanSchema = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  definition: z.string(),
+  status: z.enum(scanStatuses),
+  generation: z.int(),
+  cancelRequested: z.boolean(),
+  reason: z.string().nullable(),
+  createdAt: time,
+  finishedAt: time.nullable(),
+  lastTickAt: time.nullable(),
+});
+export type ScanView = z.infer<typeof scanSchema>;
+
+/** `GET /v1/scans/{id}`; `latest` is an id too. */
+export const scanDetailSchema = scanSchema.extend({
+  scope: scopeSchema,
+  steps: z.array(stepViewSchema),
+  /** Result files not yet read into the inventory. */
+  unfinalized: count,
+  poisoned: count,
+  records: z.record(z.string(), count),
+  temporalWorkflowId: z.string(),
+});
+export type ScanDetail = z.infer<typeof scanDetailSchema>;
+export const scanListSchema = listOf(scanSchema);
+export const scanListQuerySchema = pageQuerySchema.extend({ status: z.enum(scanStatuses).optional() });
+
+/** `GET /v1/tasks?scan=…&step=…&status=…`. */
+export const taskSchema = z.object({
+  id: z.uuid(),
+  scanId: z.uuid(),
+  step: z.string(),
+  parentTaskId: z.uuid().nullable(),
+  item: z.json().nullable(),
+  status: z.enum(taskStatuses),
+  noWork: z.boolean(),
+  tag: z.string().nullable(),
+  worker: z.string().nullable(),
+  attempts: z.int(),
+  exitCode: z.int().nullable(),
+  failure: z.object({ code: z.string(), message: z.string() }).nullable(),
+  /** What the reader had to say: cut output, bad records. */
+  warnings: z.array(z.string()),
+  records: count,
+  badRecords: count,
+  publishedAt: time.nullable(),
+  startedAt: time.nullable(),
+  finishedAt: time.nullable(),
+});
+export type TaskView = z.infer<typeof taskSchema>;
+export const taskListSchema = listOf(taskSchema);
+export const taskListQuerySchema = pageQuerySchema.extend({
+  scan: z.string().max(64),
+  step: z.string().max(63).optional(),
+  status: z.enum(taskStatuses).optional(),
+});
+
+/** `GET /v1/inventory?type=…&scan=…`. */
+export const inventoryItemSchema = z.object({
+  type: z.enum(recordTypes),
+  key: z.string(),
+  fields: z.record(z.string(), z.json()),
+  sets: z.record(z.string(), z.array(z.string())),
+  partial: z.boolean(),
+  firstSeenAt: time,
+  lastSeenAt: time,
+});
+export type InventoryItem = z.infer<typeof inventoryItemSchema>;
+export const inventoryListSchema = listOf(inventoryItemSchema);
+export const inventoryQuerySchema = pageQuerySchema.extend({
+  type: z.enum(recordTypes).optional(),
+  /** Only what this scan observed. */
+  scan: z.string().max(64).optional(),
+});
+
+/** `GET /v1/workers`: the newest incarnation of every name that pulsed in the last hour. */
+export const workerViewSchema = z.object({
+  name: z.string(),
+  incarnationId: z.uuid(),
+  location: z.string(),
+  image: z.string(),
+  tags: z.array(z.string()),
+  slots: z.int(),
+  freeSlots: z.int(),
+  state: z.enum(['alive', 'draining', 'absent', 'replaced']),
+  attempts: z.int(),
+  registeredAt: time,
+  lastPulseAt: time.nullable(),
+});
+export type WorkerView = z.infer<typeof workerViewSchema>;
+export const workerListSchema = listOf(workerViewSchema);
+
+/** `POST /v1/tokens` (admin); the token itself is in this answer and nowhere else. */
+export const tokenRoles = ['viewer', 'operator', 'admin', 'worker'] as const;
+export type TokenRole = (typeof tokenRoles)[number];
+export const createTokenSchema = z.strictObject({
+  name: z.string().min(1).max(100),
+  role: z.enum(tokenRoles),
+  /** Of worker tokens: the tags a worker may take work of; empty means any. */
+  tags: z.array(z.string().max(63)).max(64).default([]),
+  /** Of worker tokens: what its workers' names start with. */
+  namePrefix: z.string().max(64).default(''),
+});
+export type CreateToken = z.input<typeof createTokenSchema>;
+export const createdTokenSchema = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  role: z.enum(tokenRoles),
+  token: z.string(),
+});
+
+/** `GET /health/live` and `/health/ready`: the only open routes. */
+export const healthSchema = z.object({ status: z.enum(['ok', 'unready']), checks: z.record(z.string(), z.string()) });

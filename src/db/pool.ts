@@ -1,0 +1,124 @@
+// The only importer of pg: pool, transactions, types.
+import pg from 'pg';
+import { messageOf, SonarError } from '#sonar/platform/errors.ts';
+import type { Statement } from './sql.ts';
+
+/** Where a statement runs: the pool (its own transaction) or a transaction. Always the first argument. */
+export interface Db {
+  /** @returns the rows, as the statement's caller declares them. */
+  rows<Row>(statement: Statement): Promise<Row[]>;
+  /** @returns how many rows were changed. */
+  execute(statement: Statement): Promise<number>;
+}
+
+export interface Database extends Db {
+  /**
+   * READ COMMITTED, always: guards read the lease in a statement after its lock. Rolls back on a throw.
+   * A fault of COMMIT itself leaves the outcome unknown and is thrown as `unreachable`.
+   */
+  transaction<Result>(work: (tx: Db) => Promise<Result>): Promise<Result>;
+  /** Runs text that is no statement of a family: migrations and tests. */
+  script(text: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+const { types } = pg;
+const int8 = 20;
+const timestamptz = 1184;
+
+// No bigint in JSON or payloads: past 2^53 it is a fault, not a rounding.
+function parseInt8(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new SonarError('internal', `int8 ${text} is past 2^53`);
+  return value;
+}
+
+const typeParsers = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    if (oid === int8) return parseInt8;
+    // ISO 8601 UTC at every edge, so times are texts from here on.
+    if (oid === timestamptz) return (text: string) => new Date(text).toISOString();
+    return types.getTypeParser(oid, format);
+  },
+} as pg.CustomTypesConfig;
+
+export interface DatabaseOptions {
+  url: string;
+  /** Shown in pg_stat_activity. */
+  applicationName: string;
+  maxConnections: number;
+  /** Ends a statement that hangs, on the server's side. */
+  statementTimeoutMs?: number;
+  onError?: (error: unknown) => void;
+}
+
+/** Opens a pool; connections are made when they are needed, so a wrong address shows at first use. */
+export function openDatabase(options: DatabaseOptions): Database {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    application_name: options.applicationName,
+    max: options.maxConnections,
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 30_000,
+    statement_timeout: options.statementTimeoutMs ?? 30_000,
+    idle_in_transaction_session_timeout: 15_000,
+    types: typeParsers,
+  });
+  // An idle connection that breaks is replaced at the next use; unheard, it would end the process.
+  pool.on('error', (error) => options.onError?.(error));
+  return {
+    rows: (statement) => run(pool, statement).then((result) => result.rows),
+    execute: (statement) => run(pool, statement).then((result) => result.rowCount ?? 0),
+    transaction: (work) => transaction(pool, work),
+    script: async (text) => {
+      await pool.query(text).catch(rethrow);
+    },
+    close: () => pool.end(),
+  };
+}
+
+async function transaction<Result>(pool: pg.Pool, work: (tx: Db) => Promise<Result>): Promise<Result> {
+  const client = await pool.connect().catch(rethrow);
+  let broken = false;
+  try {
+    await client.query('begin').catch(rethrow);
+    const result = await work({
+      rows: (statement) => run(client, statement).then((answer) => answer.rows),
+      execute: (statement) => run(client, statement).then((answer) => answer.rowCount ?? 0),
+    });
+    await client.query('commit').catch((error: unknown) => {
+      broken = true;
+      return rethrow(error);
+    });
+    return result;
+  } catch (error) {
+    if (!broken)
+      await client.query('rollback').catch(() => {
+        broken = true;
+      });
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+function run(target: pg.Pool | pg.PoolClient, statement: Statement): Promise<pg.QueryResult> {
+  return target
+    .query({ name: statement.name, text: statement.text, values: statement.values as unknown[] })
+    .catch(rethrow);
+}
+
+const unreachableCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', '57P01', '57P02', '57P03', '53300']);
+
+function rethrow(error: unknown): never {
+  const code = (error as { code?: string }).code;
+  const lost = code ? unreachableCodes.has(code) || code.startsWith('08') : /terminated|timeout|ended/i.test(messageOf(error));
+  if (lost) throw new SonarError('unreachable', `PostgreSQL cannot be reached: ${messageOf(error)}`, { cause: error });
+  throw error;
+}
+
+/** The SQLSTATE of a fault that PostgreSQL reported. */
+export function sqlStateOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+}
