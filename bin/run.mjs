@@ -18,8 +18,10 @@ function installIfStale() {
     cwd: root,
     stdio: ['ignore', 2, 2],
   });
-  if (install.error) fail(`npm could not be run (${install.error.message}); install npm, or run "npm ci" in ${root}`);
-  if (install.status !== 0) fail(`npm ci ended with ${install.status ?? install.signal}; mend its error above and run again`);
+  if (install.error)
+    fail(`npm could not be run (${install.error.message}); install npm, or run "npm ci" in ${root}`);
+  if (install.status !== 0)
+    fail(`npm ci ended with ${install.status ?? install.signal}; mend its error above and run again`);
   copyFileSync(lock, installedLock);
 }
 
@@ -27,7 +29,9 @@ function nodeBinary() {
   const bundled = join(root, 'node_modules', '.bin', 'node');
   if (existsSync(bundled)) return bundled;
   if (Number(process.versions.node.split('.')[0]) >= minimumNode) return process.execPath;
-  return fail(`no Node ${minimumNode} for ${process.platform}-${process.arch} in the lock file; install Node ${minimumNode} or newer and run again`);
+  return fail(
+    `no Node ${minimumNode} for ${process.platform}-${process.arch} in the lock file; install Node ${minimumNode} or newer and run again`,
+  );
 }
 
 /** @returns {never} */

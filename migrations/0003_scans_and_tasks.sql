@@ -43,6 +43,8 @@ create table sonar.scan_step (
   state text not null check (state in ('open', 'settled', 'blocked')),
   -- The parts of the step that its first task fixed for this scan (needs, foreach, inputs, outputs).
   pins jsonb,
+  -- Owner of the pinned sources of its All needs.
+  sources_id uuid,
   removed boolean not null default false,
   -- Items kept out by the scope or because they do not parse.
   refused bigint not null default 0,
@@ -63,6 +65,8 @@ create table sonar.task (
   -- Ordinal in the expanded stream; null where the step has no foreach.
   item_ordinal bigint,
   item jsonb,
+  -- Owner of the pinned sources of its step's All needs.
+  sources_id uuid,
   status text not null check (status in ('Pending', 'Published', 'Running', 'Completed', 'Failed', 'Cancelled')),
   no_work boolean not null default false,
   definition_revision integer not null,
@@ -71,6 +75,7 @@ create table sonar.task (
   attempt_id uuid,
   attempts integer not null default 0,
   retries integer not null default 0,
+  releases integer not null default 0,
   tag text,
   published_at timestamptz,
   started_at timestamptz,

@@ -46,6 +46,7 @@ create index attempt_of_task on sonar.attempt (task_id);
 -- In flight: what capacity is measured by.
 create index attempt_in_flight on sonar.attempt (tag, scan_id, step) where ended_at is null;
 create index attempt_to_cancel on sonar.attempt (scan_id) where ended_at is null and cancel_requested_at is not null;
+create index attempt_in_flight_of_scan on sonar.attempt (scan_id) where ended_at is null;
 create index attempt_of_incarnation on sonar.attempt (incarnation_id) where ended_at is null;
 
 -- The ledger of what was to be told, and apart from it the work of telling.

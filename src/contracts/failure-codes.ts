@@ -9,6 +9,7 @@ export const failureCodes = {
   itemRefused: 'item_refused',
   poisoned: 'finalization_poisoned',
   scanCancelled: 'scan_cancelled',
+  scanFailed: 'scan_failed',
   stepRemoved: 'step_removed',
   releasedTooOften: 'RELEASED_TOO_OFTEN',
   recoveredTooOften: 'MAX_RECOVERY_ATTEMPTS_EXCEEDED',

@@ -1,8 +1,16 @@
-// A command as it travels to a worker: everything but the worker's own paths is filled in.
+// A command as placement renders it and a worker runs it. Types only.
 
-/** `in` and `out` become local paths on the worker; the parts of one argument are joined without a gap. */
+/** `in` and `out` stand for absolute paths that only the worker knows. */
 export type RenderedPart =
   | { kind: 'text'; text: string }
   | { kind: 'in'; name: string }
   | { kind: 'out'; name: string };
+
+/** One argument: its parts joined, never split again and never read by a shell. */
 export type RenderedArgument = RenderedPart[];
+
+export interface RenderedCommand {
+  command: RenderedArgument[];
+  stdin: RenderedArgument | null;
+  env: Record<string, RenderedArgument>;
+}

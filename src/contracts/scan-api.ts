@@ -6,7 +6,8 @@ import { scanStatuses, stepStates, taskStatuses } from './states.ts';
 
 const time = z.iso.datetime();
 const count = z.int().min(0);
-const listOf = <Item extends z.ZodType>(item: Item) => z.object({ items: z.array(item), next: z.string().nullable() });
+const listOf = <Item extends z.ZodType>(item: Item) =>
+  z.object({ items: z.array(item), next: z.string().nullable() });
 
 export const pageQuerySchema = z.object({
   after: z.string().max(512).optional(),
@@ -219,4 +220,7 @@ export const createdTokenSchema = z.object({
 });
 
 /** `GET /health/live` and `/health/ready`: the only open routes. */
-export const healthSchema = z.object({ status: z.enum(['ok', 'unready']), checks: z.record(z.string(), z.string()) });
+export const healthSchema = z.object({
+  status: z.enum(['ok', 'unready']),
+  checks: z.record(z.string(), z.string()),
+});

@@ -160,7 +160,8 @@ export type Disposition = ResultAnswer['disposition'];
 /** `POST /v1/attempts/{id}/release`: back to Pending at once; the command was ended before. */
 export const releaseSchema = z.strictObject({
   ...attemptIdentity,
-  reason: z.enum(['spot', 'shutdown', 'max_lifetime', 'command_not_found']),
+  /** `interrupted`: this worker's own fault ended the command (a killed helper, a full disk, no input to be had). */
+  reason: z.enum(['spot', 'shutdown', 'max_lifetime', 'command_not_found', 'interrupted']),
 });
 export type Release = z.infer<typeof releaseSchema>;
 export const releaseAnswerSchema = z.object({

@@ -33,7 +33,12 @@ async function knownMigrations(): Promise<Migration[]> {
  * @throws SonarError `schema_version` when the database is newer or an applied migration was changed.
  */
 export async function migrate(databaseUrl: string): Promise<{ applied: string[] }> {
-  const database = openDatabase({ url: databaseUrl, applicationName: 'sonar migrate', maxConnections: 1, statementTimeoutMs: 600_000 });
+  const database = openDatabase({
+    url: databaseUrl,
+    applicationName: 'sonar migrate',
+    maxConnections: 1,
+    statementTimeoutMs: 600_000,
+  });
   try {
     await database.script(
       `select pg_advisory_lock(${migrationLock});
@@ -58,7 +63,9 @@ export async function migrate(databaseUrl: string): Promise<{ applied: string[] 
 }
 
 /** What is applied and what is not. */
-export async function migrationStatus(databaseUrl: string): Promise<{ applied: string[]; pending: string[] }> {
+export async function migrationStatus(
+  databaseUrl: string,
+): Promise<{ applied: string[]; pending: string[] }> {
   const database = openDatabase({ url: databaseUrl, applicationName: 'sonar migrate', maxConnections: 1 });
   try {
     const applied = await appliedMigrations(database);
@@ -92,9 +99,15 @@ function pendingOf(known: Migration[], applied: { name: string; sha256: string }
   for (const row of applied) {
     const migration = byName.get(row.name);
     if (!migration)
-      throw new SonarError('schema_version', `the database has migration ${row.name}, which this build lacks; run a newer build`);
+      throw new SonarError(
+        'schema_version',
+        `the database has migration ${row.name}, which this build lacks; run a newer build`,
+      );
     if (migration.sha256 !== row.sha256)
-      throw new SonarError('schema_version', `migration ${row.name} was changed after it was applied; restore the file`);
+      throw new SonarError(
+        'schema_version',
+        `migration ${row.name} was changed after it was applied; restore the file`,
+      );
   }
   const done = new Set(applied.map((row) => row.name));
   return known.filter((migration) => !done.has(migration.name));

@@ -17,6 +17,8 @@ export interface Database extends Db {
    * A fault of COMMIT itself leaves the outcome unknown and is thrown as `unreachable`.
    */
   transaction<Result>(work: (tx: Db) => Promise<Result>): Promise<Result>;
+  /** @throws SonarError `unreachable` when the database does not answer. */
+  check(): Promise<void>;
   /** Runs text that is no statement of a family: migrations and tests. */
   script(text: string): Promise<void>;
   close(): Promise<void>;
@@ -73,6 +75,9 @@ export function openDatabase(options: DatabaseOptions): Database {
     script: async (text) => {
       await pool.query(text).catch(rethrow);
     },
+    check: async () => {
+      await pool.query('select 1').catch(rethrow);
+    },
     close: () => pool.end(),
   };
 }
@@ -108,12 +113,27 @@ function run(target: pg.Pool | pg.PoolClient, statement: Statement): Promise<pg.
     .catch(rethrow);
 }
 
-const unreachableCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', '57P01', '57P02', '57P03', '53300']);
+const unreachableCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  '57P01',
+  '57P02',
+  '57P03',
+  '53300',
+]);
 
 function rethrow(error: unknown): never {
   const code = (error as { code?: string }).code;
-  const lost = code ? unreachableCodes.has(code) || code.startsWith('08') : /terminated|timeout|ended/i.test(messageOf(error));
-  if (lost) throw new SonarError('unreachable', `PostgreSQL cannot be reached: ${messageOf(error)}`, { cause: error });
+  const lost = code
+    ? unreachableCodes.has(code) || code.startsWith('08')
+    : /terminated|timeout|ended/i.test(messageOf(error));
+  if (lost)
+    throw new SonarError('unreachable', `PostgreSQL cannot be reached: ${messageOf(error)}`, {
+      cause: error,
+    });
   throw error;
 }
 

@@ -5,7 +5,9 @@ import type { Result } from '#sonar/contracts/worker-api.ts';
  * SHA-256 (hex) of all that a result claims: attempt, outcome, exit code, manifest and the hashes of
  * stdout and stderr. Same digest, same result; the api recomputes it before it believes a worker's.
  */
-export function resultDigest(result: Omit<Result, 'digest' | 'v' | 'worker' | 'incarnationId' | 'durationMs'>): string {
+export function resultDigest(
+  result: Omit<Result, 'digest' | 'v' | 'worker' | 'incarnationId' | 'durationMs'>,
+): string {
   const claim = [
     result.attemptId,
     result.dispatchKey,

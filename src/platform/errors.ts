@@ -5,6 +5,7 @@ export const faultCodes = {
   configuration: { retryable: false },
   usage: { retryable: false },
   unauthenticated: { retryable: false },
+  clock_skew: { retryable: true },
   forbidden: { retryable: false },
   not_found: { retryable: false },
   conflict: { retryable: false },
@@ -21,7 +22,11 @@ export class SonarError extends Error {
   /** Extra members of the problem, safe to show. */
   readonly details: Record<string, unknown>;
 
-  constructor(code: FaultCode, message: string, options: { cause?: unknown; details?: Record<string, unknown> } = {}) {
+  constructor(
+    code: FaultCode,
+    message: string,
+    options: { cause?: unknown; details?: Record<string, unknown> } = {},
+  ) {
     super(message, { cause: options.cause });
     this.name = 'SonarError';
     this.code = code;

@@ -33,7 +33,9 @@ export function parseMasterKeys(text: string): MasterKeys {
 
 /** HKDF-SHA256 of a master key over what the credential is for: 32 bytes, so no table holds it. */
 export function deriveCredential(key: Buffer, purpose: 'attempt' | 'incarnation', id: string): string {
-  return Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `sonar/${purpose}/${id}`, 32)).toString('base64');
+  return Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `sonar/${purpose}/${id}`, 32)).toString(
+    'base64',
+  );
 }
 
 export type SignedHeaders = Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>;
@@ -53,15 +55,25 @@ export type Verification = 'valid' | 'skew' | 'invalid';
 export const signatureToleranceSeconds = 300;
 
 /** `skew`: the clocks differ by more than the tolerance, whether or not the signature is right. */
-export function verifyBody(credential: string, headers: Record<string, unknown>, body: string, now: Date): Verification {
+export function verifyBody(
+  credential: string,
+  headers: Record<string, unknown>,
+  body: string,
+  now: Date,
+): Verification {
   const id = headers[signatureHeaders.id];
   const timestamp = headers[signatureHeaders.timestamp];
   const signature = headers[signatureHeaders.signature];
-  if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof signature !== 'string') return 'invalid';
+  if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof signature !== 'string')
+    return 'invalid';
   if (!/^\d{1,12}$/.test(timestamp)) return 'invalid';
   if (Math.abs(Number(timestamp) - now.getTime() / 1000) > signatureToleranceSeconds) return 'skew';
   try {
-    new Webhook(credential).verify(body, { [signatureHeaders.id]: id, [signatureHeaders.timestamp]: timestamp, [signatureHeaders.signature]: signature });
+    new Webhook(credential).verify(body, {
+      [signatureHeaders.id]: id,
+      [signatureHeaders.timestamp]: timestamp,
+      [signatureHeaders.signature]: signature,
+    });
     return 'valid';
   } catch {
     return 'invalid';

@@ -1,0 +1,89 @@
+// Thin: each calls flows and reports. No SQL, no decisions.
+import { Context } from '@temporalio/activity';
+import type { PlanReport, ReconcilerActivities } from '#sonar/contracts/activities.ts';
+import { cancelScan } from '#sonar/flow/cancel-scan.ts';
+import { expandItems } from '#sonar/flow/expand-items.ts';
+import { maintainScans } from '#sonar/flow/maintain-scans.ts';
+import { type PlaceParts, placeTasks, requestPlacement } from '#sonar/flow/place-tasks.ts';
+import { planScan } from '#sonar/flow/plan-scan.ts';
+import { readScanInputs } from '#sonar/flow/read-scan-inputs.ts';
+import { reportScan } from '#sonar/flow/report-scan.ts';
+import { settleScan } from '#sonar/flow/settle-scan.ts';
+import type { Settings } from '#sonar/platform/config.ts';
+import { isSonarError } from '#sonar/platform/errors.ts';
+import type { ObjectStore } from '#sonar/transport/object-store.ts';
+import type { TemporalGateway } from '#sonar/transport/temporal-client.ts';
+import { beating } from './beating.ts';
+
+export interface ReconcilerParts extends Omit<PlaceParts, 'settings'> {
+  objects: ObjectStore;
+  temporal: TemporalGateway;
+  settings: Settings;
+}
+
+// A pass that needs longer goes on in the next tick, so that history shows progress.
+const planBudgetMs = 20_000;
+const maxRounds = 200;
+
+export function createReconcilerActivities(parts: ReconcilerParts): ReconcilerActivities {
+  return {
+    plan: ({ scanId }) => beating(() => plan(parts, scanId)),
+    place: ({ scanId }) =>
+      beating(async () => {
+        await requestPlacement(parts.database);
+        const result = await placeTasks(parts);
+        const own = result?.placed.filter((row) => row.scanId === scanId) ?? [];
+        return { placed: own.map((row) => `${row.tasks} on ${row.tag}`).join(', ') };
+      }),
+    settle: ({ scanId }) => beating(async () => ({ status: await settleScan(parts.database, scanId) })),
+    requestCancel: ({ scanId }) =>
+      beating(async () => {
+        try {
+          await cancelScan(parts.database, scanId, 'cancelled in Temporal');
+        } catch (error) {
+          // Ended or gone in the meantime: there is nothing left to cancel.
+          if (!isSonarError(error, 'conflict') && !isSonarError(error, 'not_found')) throw error;
+        }
+      }),
+    maintain: () => beating(() => maintainScans(parts)),
+  };
+}
+
+async function plan(
+  parts: ReconcilerParts,
+  scanId: Parameters<ReconcilerActivities['plan']>[0]['scanId'],
+): Promise<PlanReport> {
+  const budget = AbortSignal.any([AbortSignal.timeout(planBudgetMs), Context.current().cancellationSignal]);
+  let made = 0;
+  for (let round = 1; ; round += 1) {
+    const pass = await planScan(parts.database, scanId, parts.settings).catch((error: unknown) => {
+      if (isSonarError(error, 'not_found')) return undefined;
+      throw error;
+    });
+    if (!pass) return gone;
+    made += pass.made;
+    const expansions = pass.definition && [...pass.facts.values()].some((fact) => fact.openExpansions);
+    let progressed = pass.progressed;
+    if (pass.definition && (expansions || progressed)) {
+      const inputs = await readScanInputs(parts.database, scanId);
+      const expanded = await expandItems(parts, pass.scan, pass.definition, pass.steps, inputs, budget);
+      made += expanded.made;
+      progressed ||= expanded.made > 0 || expanded.more;
+    }
+    const more = progressed && (budget.aborted || round >= maxRounds);
+    if (!progressed || more) return reportScan(parts.database, pass, made, more);
+  }
+}
+
+const gone: PlanReport = {
+  status: undefined,
+  name: '',
+  definition: '',
+  reason: '',
+  made: 0,
+  pending: false,
+  unread: false,
+  settleable: false,
+  more: false,
+  steps: [],
+};

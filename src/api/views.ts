@@ -1,0 +1,131 @@
+// Rows to what the API shows.
+
+import type { Definition } from '#sonar/contracts/definition.ts';
+import { scanWorkflowId } from '#sonar/contracts/names.ts';
+import type {
+  InventoryItem,
+  ScanDetail,
+  ScanView,
+  StepView,
+  TaskView,
+  WorkerView,
+} from '#sonar/contracts/scan-api.ts';
+import type { Db } from '#sonar/db/pool.ts';
+import type { RecordState } from '#sonar/domain/inventory-fold.ts';
+import { findRevision } from '#sonar/stores/definitions.ts';
+import { unfinishedFinalizations } from '#sonar/stores/finalizations.ts';
+import { type InventoryRow, recordCounts } from '#sonar/stores/inventory.ts';
+import type { ScanRow } from '#sonar/stores/scans.ts';
+import { type StepRow, stepsOfScan } from '#sonar/stores/steps.ts';
+import { type TaskCount, taskCounts } from '#sonar/stores/task-counts.ts';
+import type { TaskViewRow } from '#sonar/stores/task-views.ts';
+import type { WorkerRow } from '#sonar/stores/workers.ts';
+
+export function scanView(row: ScanRow): ScanView {
+  return {
+    id: row.scan_id,
+    name: row.name,
+    definition: row.definition_name,
+    status: row.status,
+    generation: row.generation,
+    cancelRequested: row.status === 'Cancelling' || row.status === 'Cancelled',
+    reason: row.reason,
+    createdAt: row.created_at,
+    finishedAt: row.finished_at,
+    lastTickAt: row.last_tick_at,
+  };
+}
+
+export async function scanDetail(db: Db, row: ScanRow): Promise<ScanDetail> {
+  const [steps, counts, unfinished, records, revision] = await Promise.all([
+    stepsOfScan(db, row.scan_id),
+    taskCounts(db, row.scan_id),
+    unfinishedFinalizations(db, row.scan_id),
+    recordCounts(db, row.scan_id),
+    findRevision(db, row.workspace_id, row.definition_name, row.definition_revision),
+  ]);
+  return {
+    ...scanView(row),
+    scope: row.scope,
+    steps: steps.map((step) => stepView(step, counts, revision?.compiled)),
+    unfinalized: unfinished.due,
+    poisoned: unfinished.poisoned,
+    records: Object.fromEntries(records.map((count) => [count.type, count.records])),
+    temporalWorkflowId: scanWorkflowId(row.scan_id),
+  };
+}
+
+function stepView(row: StepRow, counts: readonly TaskCount[], definition: Definition | undefined): StepView {
+  const own = counts.filter((count) => count.step === row.step);
+  const of = (status: string) =>
+    own.filter((count) => count.status === status).reduce((sum, count) => sum + count.tasks, 0);
+  return {
+    step: row.step,
+    state: row.state,
+    tags: definition?.steps.find((step) => step.name === row.step)?.tags ?? [],
+    counts: {
+      pending: of('Pending'),
+      published: of('Published'),
+      running: of('Running'),
+      completed: of('Completed'),
+      failed: of('Failed'),
+      cancelled: of('Cancelled'),
+      noWork: own.filter((count) => count.no_work).reduce((sum, count) => sum + count.tasks, 0),
+    },
+    refused: row.refused,
+    starvedSince: row.starved_since,
+    note: row.note,
+  };
+}
+
+export function taskView(row: TaskViewRow): TaskView {
+  return {
+    id: row.task_id,
+    scanId: row.scan_id,
+    step: row.step,
+    parentTaskId: row.parent_task_id,
+    item: row.item,
+    status: row.status,
+    noWork: row.no_work,
+    tag: row.tag,
+    worker: row.worker_name,
+    attempts: row.attempts,
+    exitCode: row.exit_code,
+    failure:
+      row.failure_code === null ? null : { code: row.failure_code, message: row.failure_message ?? '' },
+    warnings: row.warnings ?? [],
+    records: row.records ?? 0,
+    badRecords: row.bad_records ?? 0,
+    publishedAt: row.published_at,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+  };
+}
+
+export function inventoryItem(row: InventoryRow<RecordState>): InventoryItem {
+  return {
+    type: row.type,
+    key: row.key,
+    fields: Object.fromEntries(Object.entries(row.state.fields).map(([name, kept]) => [name, kept.value])),
+    sets: row.state.sets,
+    partial: row.state.partial,
+    firstSeenAt: row.first_seen_at,
+    lastSeenAt: row.last_seen_at,
+  };
+}
+
+export function workerView(row: WorkerRow): WorkerView {
+  return {
+    name: row.worker_name,
+    incarnationId: row.incarnation_id,
+    location: row.location,
+    image: row.image,
+    tags: row.tags,
+    slots: row.slots,
+    freeSlots: row.free_slots,
+    state: row.state,
+    attempts: row.attempts,
+    registeredAt: row.registered_at,
+    lastPulseAt: row.pulsed_at,
+  };
+}

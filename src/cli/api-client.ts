@@ -1,0 +1,167 @@
+// The HTTP API as functions. Every answer is parsed; every fault is a SonarError that names the way out.
+import type { z } from 'zod';
+import type { RecordType } from '#sonar/contracts/records.ts';
+import {
+  type CreateToken,
+  createdTokenSchema,
+  definitionListSchema,
+  definitionSchema,
+  inventoryListSchema,
+  problemSchema,
+  type StartScan,
+  scanDetailSchema,
+  scanListSchema,
+  scanSchema,
+  taskListSchema,
+  validationSchema,
+  workerListSchema,
+} from '#sonar/contracts/scan-api.ts';
+import type { ScanStatus, TaskStatus } from '#sonar/contracts/states.ts';
+import { SonarError } from '#sonar/platform/errors.ts';
+import { faultOfAnswer, faultOfSilence } from './api-fault.ts';
+import type { Connection } from './connection.ts';
+import { type Page, PagedList } from './paged-list.ts';
+
+export interface ClientOptions {
+  /** Of one request with its answer. */
+  timeoutMs?: number;
+  /** Ends requests under way. */
+  signal?: AbortSignal;
+}
+
+export type ApiClient = ReturnType<typeof createApiClient>;
+
+const defaultTimeoutMs = 30_000;
+
+type Query = Record<string, string | number | undefined>;
+interface Call {
+  method: 'GET' | 'POST' | 'PUT';
+  path: string;
+  /** For messages: "may not …", "failed to …". */
+  what: string;
+  body?: unknown;
+}
+
+/** A client of one API with one token; it holds no state and needs no closing. */
+export function createApiClient(connection: Connection, options: ClientOptions = {}) {
+  const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
+
+  async function ask<Answer>(call: Call, schema: z.ZodType<Answer>): Promise<Answer> {
+    const { status, text } = await exchange(call);
+    const value = parsedJson(text);
+    if (status < 200 || status > 299)
+      throw faultOfAnswer(status, problemSchema.safeParse(value).data ?? null, connection, call.what);
+    const answer = schema.safeParse(value);
+    if (answer.success) return answer.data;
+    const [issue] = answer.error.issues;
+    const where =
+      value === undefined ? 'no JSON' : `${issue?.path.join('.') || 'the body'}: ${issue?.message}`;
+    throw new SonarError(
+      'internal',
+      `${connection.apiUrl}${call.path} did not answer as a Sonar API of this version does (${where}); check the address and the versions`,
+    );
+  }
+
+  async function exchange(call: Call): Promise<{ status: number; text: string }> {
+    const limit = AbortSignal.timeout(timeoutMs);
+    const signal = options.signal === undefined ? limit : AbortSignal.any([limit, options.signal]);
+    const headers: Record<string, string> = {
+      accept: 'application/json, application/problem+json',
+      authorization: `Bearer ${connection.token}`,
+    };
+    if (call.body !== undefined) headers['content-type'] = 'application/json';
+    try {
+      // A redirect is not followed: the token goes to the address that was named and nowhere else.
+      const answer = await fetch(`${connection.apiUrl}${call.path}`, {
+        method: call.method,
+        headers,
+        redirect: 'manual',
+        signal,
+        ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
+      });
+      return { status: answer.status, text: await answer.text() };
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      throw faultOfSilence(error, connection, timeoutMs);
+    }
+  }
+
+  const get = <Answer>(path: string, what: string, schema: z.ZodType<Answer>): Promise<Answer> =>
+    ask({ method: 'GET', path, what }, schema);
+
+  function list<Filter extends Query, Item>(path: string, what: string, schema: z.ZodType<Page<Item>>) {
+    return new PagedList<Filter, Item>((filter, after, limit) =>
+      get(`${path}${queryOf({ ...filter, after: after ?? undefined, limit })}`, what, schema),
+    );
+  }
+
+  return {
+    connection,
+    validateDefinition: (source: string) =>
+      ask(
+        { method: 'POST', path: '/v1/definitions/validate', what: 'validate a definition', body: { source } },
+        validationSchema,
+      ),
+    applyDefinition: (name: string, source: string) =>
+      ask(
+        {
+          method: 'PUT',
+          path: `/v1/definitions/${encodeURIComponent(name)}`,
+          what: 'apply a definition',
+          body: { source },
+        },
+        definitionSchema,
+      ),
+    definitions: list<Record<never, never>, z.infer<typeof definitionSchema>>(
+      '/v1/definitions',
+      'list definitions',
+      definitionListSchema,
+    ),
+    /** With a `clientKey` it may be sent again: the same key and body is the same scan. */
+    startScan: (body: StartScan) =>
+      ask({ method: 'POST', path: '/v1/scans', what: 'start a scan', body }, scanSchema),
+    /** `id` may be `latest`. */
+    scan: (id: string) => get(`/v1/scans/${encodeURIComponent(id)}`, 'read scans', scanDetailSchema),
+    cancelScan: (id: string) =>
+      ask(
+        { method: 'POST', path: `/v1/scans/${encodeURIComponent(id)}/cancel`, what: 'cancel a scan' },
+        scanSchema,
+      ),
+    scans: list<{ status?: ScanStatus }, z.infer<typeof scanSchema>>(
+      '/v1/scans',
+      'list scans',
+      scanListSchema,
+    ),
+    tasks: list<
+      { scan: string; step?: string; status?: TaskStatus },
+      z.infer<typeof taskListSchema>['items'][number]
+    >('/v1/tasks', 'list tasks', taskListSchema),
+    inventory: list<
+      { type?: RecordType; scan?: string },
+      z.infer<typeof inventoryListSchema>['items'][number]
+    >('/v1/inventory', 'read the inventory', inventoryListSchema),
+    workers: list<Record<never, never>, z.infer<typeof workerListSchema>['items'][number]>(
+      '/v1/workers',
+      'list workers',
+      workerListSchema,
+    ),
+    createToken: (body: CreateToken) =>
+      ask({ method: 'POST', path: '/v1/tokens', what: 'create tokens', body }, createdTokenSchema),
+  };
+}
+
+function queryOf(query: Query): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined) parameters.set(name, String(value));
+  return `?${parameters.toString()}`;
+}
+
+/** Undefined when the text is no JSON. */
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,69 @@
+import type { Command } from 'commander';
+import { SonarError } from '#sonar/platform/errors.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { formatTime } from '../figures.ts';
+import { inOrder, problemLine } from '../problem-lines.ts';
+import type { Run } from '../session.ts';
+import { addPageOptions, type PageOptions } from '../word-parsers.ts';
+
+export function addDefinitionCommands(program: Command, run: Run): void {
+  const definition = program.command('definition').description('what a scan does, as YAML');
+
+  definition
+    .command('validate')
+    .description('find all problems of a file, without applying it')
+    .argument('<file>', 'a definition in YAML')
+    .action((file: string) =>
+      run(async (session) => {
+        const { readNamedFile } = await import('../scan-inputs.ts');
+        const source = readNamedFile(file, 'definition', session.surroundings.workingDirectory);
+        const client = await session.api();
+        const answer = await client.validateDefinition(source);
+        session.answer(answer, ({ valid, name, problems }) =>
+          valid
+            ? [`${file}: "${name}" is valid; apply it with: sonar definition apply ${file}`]
+            : inOrder(problems).map((problem) => problemLine(file, problem)),
+        );
+        return answer.valid ? exitCodes.ok : exitCodes.fault;
+      }),
+    );
+
+  definition
+    .command('apply')
+    .description('make a file the newest revision of its definition; running scans follow it')
+    .argument('<file>', 'a definition in YAML')
+    .action((file: string) =>
+      run(async (session) => {
+        const { readNamedFile } = await import('../scan-inputs.ts');
+        const source = readNamedFile(file, 'definition', session.surroundings.workingDirectory);
+        const client = await session.api();
+        // The name stands in the text: the API reads it, so that there is one reader of definitions.
+        const { valid, name, problems } = await client.validateDefinition(source);
+        if (!valid || name === null)
+          throw new SonarError('invalid', `${file} has ${problems.length} problem(s); nothing was applied`, {
+            details: { problems, file },
+          });
+        session.answer(await client.applyDefinition(name, source), (applied) => [
+          `${applied.name} revision ${applied.revision}: steps ${applied.steps.join(', ')}`,
+          `start a scan with: sonar scan start ${applied.name}`,
+        ]);
+      }),
+    );
+
+  addPageOptions(definition.command('list').description('the newest revision of every definition')).action(
+    (options: PageOptions) =>
+      run(async (session) => {
+        const client = await session.api();
+        session.answerList(
+          await client.definitions.take({}, options.limit, options.after),
+          [
+            { title: 'NAME', cell: (row) => row.name, shrinkTo: 12 },
+            { title: 'REVISION', align: 'right', cell: (row) => row.revision },
+            { title: 'APPLIED', cell: (row) => formatTime(row.appliedAt) },
+            { title: 'STEPS', cell: (row) => row.steps.join(', '), shrinkTo: 10 },
+          ],
+          'no definitions yet; apply one with: sonar definition apply FILE.yaml',
+        );
+      }),
+  );
+}

@@ -1,0 +1,91 @@
+import { type Command, Option } from 'commander';
+import { type ScanStatus, scanStatuses } from '#sonar/contracts/states.ts';
+import { scanExitCode } from '../exit-codes.ts';
+import { formatTime } from '../figures.ts';
+import type { StartOptions } from '../scan-start.ts';
+import type { Run } from '../session.ts';
+import { scanTones } from '../tone.ts';
+import { addPageOptions, gathered, type PageOptions, scanId } from '../word-parsers.ts';
+
+export function addScanCommands(program: Command, run: Run): void {
+  const scan = program.command('scan').description('start scans and see what they do');
+
+  scan
+    .command('start')
+    .description('start a scan of a definition')
+    .argument('<definition>', 'name of a definition that was applied')
+    .option('--input <name=value>', 'an input, or name=@file; may be repeated', gathered)
+    .option('--allow <target>', 'domain, address or CIDR that may be scanned; may be repeated', gathered)
+    .option('--deny <target>', 'what may not, though it lies in --allow; may be repeated', gathered)
+    .option('--scope <file>', 'a YAML file with the lists allow: and deny:')
+    .option('--name <name>', 'shown to people; the name of the definition unless given')
+    .option('--key <key>', 'the same key never starts a second scan')
+    .option('--pin', 'stay on the revision of now')
+    .option('--wait', 'show the progress, and exit by the state the scan ends in')
+    .action((definition: string, options: StartOptions) =>
+      run(async (session) => {
+        const { startScan } = await import('../scan-start.ts');
+        return startScan(session, definition, options);
+      }),
+    );
+
+  scan
+    .command('watch')
+    .description('show the progress until it ends, and exit by its state')
+    .argument('<id>', 'a scan, or latest', scanId)
+    .action((id: string) =>
+      run(async (session) => {
+        const { watchToItsEnd } = await import('../scan-start.ts');
+        return watchToItsEnd(session, id, false);
+      }),
+    );
+
+  addPageOptions(scan.command('list').description('scans, newest first'))
+    .addOption(new Option('--status <status>', 'only those in this state').choices(scanStatuses))
+    .action((options: PageOptions & { status?: ScanStatus }) =>
+      run(async (session) => {
+        const client = await session.api();
+        const { limit, after, status } = options;
+        session.answerList(
+          await client.scans.take(status === undefined ? {} : { status }, limit, after),
+          [
+            { title: 'ID', cell: (row) => row.id },
+            { title: 'STATUS', cell: (row) => ({ text: row.status, tone: scanTones[row.status] }) },
+            { title: 'NAME', cell: (row) => row.name, shrinkTo: 10 },
+            { title: 'DEFINITION', cell: (row) => row.definition, shrinkTo: 10 },
+            { title: 'CREATED', cell: (row) => formatTime(row.createdAt) },
+            { title: 'FINISHED', cell: (row) => formatTime(row.finishedAt) },
+          ],
+          'no such scans; start one with: sonar scan start DEFINITION',
+        );
+      }),
+    );
+
+  scan
+    .command('show')
+    .description('one scan with its steps')
+    .argument('<id>', 'a scan, or latest', scanId)
+    .action((id: string) =>
+      run(async (session) => {
+        const client = await session.api();
+        const detail = await client.scan(id);
+        const { describeScan } = await import('../scan-description.ts');
+        session.answer(detail, (shown) => describeScan(session, shown, Date.now()));
+      }),
+    );
+
+  scan
+    .command('cancel')
+    .description('cancel what is open; finished work stays in the inventory')
+    .argument('<id>', 'a scan, or latest', scanId)
+    .action((id: string) =>
+      run(async (session) => {
+        const client = await session.api();
+        session.answer(await client.cancelScan(id), (cancelled) => [
+          scanExitCode(cancelled.status) === null
+            ? `${cancelled.id} is ${cancelled.status}; see its end with: sonar scan watch ${cancelled.id}`
+            : `${cancelled.id} is ${cancelled.status}`,
+        ]);
+      }),
+    );
+}

@@ -1,0 +1,28 @@
+// The definition language: YAML text in, a compiled definition or every fault of the text out.
+import type { Definition, DefinitionProblem } from '#sonar/contracts/definition.ts';
+import { orderSteps } from './check-needs.ts';
+import { resolveSources } from './check-sources.ts';
+import { checkTemplates } from './check-templates.ts';
+import { FieldReading } from './field-reading.ts';
+import { ProblemList } from './problem-list.ts';
+import { readDefinition } from './read-definition.ts';
+import { readYaml } from './read-yaml.ts';
+
+export type CompileResult =
+  | { ok: true; definition: Definition }
+  /** In the order of the text; at least one. */
+  | { ok: false; problems: DefinitionProblem[] };
+
+/** Pure: the same text always gives the same result. Steps come after all that they need. */
+export function compileDefinition(source: string): CompileResult {
+  const problems = new ProblemList(source);
+  const root = readYaml(source, problems);
+  if (root === null) return { ok: false, problems: problems.sorted() };
+  const reading = new FieldReading(problems);
+  const { name, inputs, scope, steps: drafts } = readDefinition(reading, root);
+  const ordered = orderSteps(reading, drafts);
+  for (const draft of drafts) resolveSources({ reading, inputs, drafts }, draft);
+  for (const draft of drafts) checkTemplates({ problems, inputs, drafts }, draft);
+  if (!problems.isEmpty) return { ok: false, problems: problems.sorted() };
+  return { ok: true, definition: { name, inputs, scope, steps: ordered.map(({ step }) => step) } };
+}

@@ -1,0 +1,43 @@
+// All faults of a text, gathered and put in its order.
+import type { DefinitionProblem } from '#sonar/contracts/definition.ts';
+
+/** Problems that are shown; more of them say nothing new. */
+const maxProblems = 200;
+
+export class ProblemList {
+  readonly #lineStarts: number[] = [0];
+  readonly #problems: DefinitionProblem[] = [];
+
+  constructor(source: string) {
+    for (let at = source.indexOf('\n'); at !== -1; at = source.indexOf('\n', at + 1)) {
+      this.#lineStarts.push(at + 1);
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#problems.length === 0;
+  }
+
+  /** @param at offset in the source */
+  add(path: string, at: number, message: string, hint: string | null = null): void {
+    if (this.#problems.length < maxProblems) {
+      this.#problems.push({ path, ...this.#position(at), message, hint });
+    }
+  }
+
+  /** In the order of the text. */
+  sorted(): DefinitionProblem[] {
+    return this.#problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
+  }
+
+  #position(at: number): { line: number; column: number } {
+    let low = 0;
+    let high = this.#lineStarts.length;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if ((this.#lineStarts[middle] ?? 0) <= at) low = middle;
+      else high = middle;
+    }
+    return { line: low + 1, column: at - (this.#lineStarts[low] ?? 0) + 1 };
+  }
+}

@@ -1,0 +1,111 @@
+// Water-fill: which pending work goes to which tag, within the budgets of tags, fleet and steps.
+
+/** In turns this small, no step takes a pool that another ready step could share. */
+export const turnSize = 8;
+
+export interface PlaceableStep {
+  scanId: string;
+  step: string;
+  tags: readonly string[];
+  /** How much is pending; the caller may cap it at what could ever be placed in one pass. */
+  pending: number;
+  /** What `maxConcurrent` leaves; Infinity without one. */
+  concurrencyLeft: number;
+}
+
+export interface Capacity {
+  /** What each served tag can still take; a tag that no eligible worker has is absent. */
+  byTag: ReadonlyMap<string, number>;
+  /** What the fleet can still take, each physical worker counted once. */
+  fleet: number;
+}
+
+export interface Allocation {
+  scanId: string;
+  step: string;
+  tag: string;
+  tasks: number;
+}
+
+export interface Placement {
+  allocations: Allocation[];
+  /** Steps with pending work for whose tags there is no eligible worker at all. */
+  starved: { scanId: string; step: string }[];
+}
+
+/**
+ * Round-robin over scans, within a scan over its steps, in turns of {@link turnSize}, until budgets or
+ * pending work end. Of a step's tags the one with the most room takes the turn; ties go to the first.
+ * Order of `steps` is the order of turns. Nothing is ever given beyond a budget.
+ */
+export function fill(steps: readonly PlaceableStep[], capacity: Capacity): Placement {
+  const roomOfTag = new Map(capacity.byTag);
+  let fleet = capacity.fleet;
+  const starved: Placement['starved'] = [];
+  const given = new Map<string, Allocation>();
+  const queues = new Map<string, { step: PlaceableStep; left: number }[]>();
+  for (const step of steps) {
+    if (step.pending <= 0) continue;
+    if (!step.tags.some((tag) => capacity.byTag.has(tag))) {
+      starved.push({ scanId: step.scanId, step: step.step });
+      continue;
+    }
+    const left = Math.min(step.pending, step.concurrencyLeft);
+    if (left <= 0) continue;
+    const queue = queues.get(step.scanId) ?? [];
+    queue.push({ step, left });
+    queues.set(step.scanId, queue);
+  }
+  while (fleet > 0 && queues.size > 0) {
+    for (const [scanId, queue] of queues) {
+      const turn = queue.shift();
+      const tag = turn && roomiest(turn.step.tags, roomOfTag);
+      if (turn && tag !== undefined && fleet > 0) {
+        const room = roomOfTag.get(tag) as number;
+        const tasks = Math.min(turnSize, turn.left, room, fleet);
+        add(given, { scanId, step: turn.step.step, tag, tasks });
+        roomOfTag.set(tag, room - tasks);
+        fleet -= tasks;
+        turn.left -= tasks;
+        if (turn.left > 0) queue.push(turn);
+      }
+      // Without a tag that has room the step is out of this pass: rooms only shrink.
+      if (queue.length === 0) queues.delete(scanId);
+    }
+  }
+  return { allocations: [...given.values()], starved };
+}
+
+function roomiest(tags: readonly string[], room: ReadonlyMap<string, number>): string | undefined {
+  let best: string | undefined;
+  for (const tag of tags) {
+    const here = room.get(tag) ?? 0;
+    if (here > 0 && (best === undefined || here > (room.get(best) as number))) best = tag;
+  }
+  return best;
+}
+
+function add(given: Map<string, Allocation>, allocation: Allocation): void {
+  const key = JSON.stringify([allocation.scanId, allocation.step, allocation.tag]);
+  const known = given.get(key);
+  if (known) known.tasks += allocation.tasks;
+  else given.set(key, allocation);
+}
+
+/** Of a fleet: each tag's slots and all slots, times the multiple, less what is in flight. */
+export function capacityOf(
+  workers: readonly { tags: readonly string[]; slots: number }[],
+  inFlight: { byTag: ReadonlyMap<string, number>; total: number },
+  multiple: number,
+): Capacity {
+  const slots = new Map<string, number>();
+  let total = 0;
+  for (const worker of workers) {
+    total += worker.slots;
+    for (const tag of new Set(worker.tags)) slots.set(tag, (slots.get(tag) ?? 0) + worker.slots);
+  }
+  const byTag = new Map<string, number>();
+  for (const [tag, count] of slots)
+    byTag.set(tag, Math.max(0, multiple * count - (inFlight.byTag.get(tag) ?? 0)));
+  return { byTag, fleet: Math.max(0, multiple * total - inFlight.total) };
+}

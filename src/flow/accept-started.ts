@@ -1,0 +1,30 @@
+// Before a command runs its worker asks: Published → Running by compare-and-set, or skip.
+import type { Started, StartedAnswer } from '#sonar/contracts/worker-api.ts';
+import type { Database } from '#sonar/db/pool.ts';
+import { SonarError } from '#sonar/platform/errors.ts';
+import { type AttemptRow, startAttempt } from '#sonar/stores/attempts.ts';
+import { findIncarnation } from '#sonar/stores/workers.ts';
+
+/**
+ * The delivery that made the transition is told `run` however often it asks; any other is told `skip`.
+ * @throws SonarError `forbidden` where the worker is not registered under that incarnation or lacks the tag.
+ */
+export async function acceptStarted(
+  database: Database,
+  attempt: AttemptRow,
+  started: Started,
+): Promise<StartedAnswer> {
+  const serverTime = new Date().toISOString();
+  const incarnation = await findIncarnation(database, started.incarnationId);
+  if (incarnation?.worker_name !== started.worker || incarnation.workspace_id !== attempt.workspace_id)
+    throw new SonarError(
+      'forbidden',
+      `worker "${started.worker}" is not registered as incarnation ${started.incarnationId}`,
+    );
+  if (incarnation.replaced)
+    return { disposition: 'skip', reason: 'a newer incarnation of this worker has registered', serverTime };
+  if (!incarnation.tags.includes(attempt.tag))
+    throw new SonarError('forbidden', `worker "${started.worker}" does not serve tag "${attempt.tag}"`);
+  if (await startAttempt(database, started)) return { disposition: 'run', serverTime };
+  return { disposition: 'skip', reason: 'the attempt is no longer to be started', serverTime };
+}

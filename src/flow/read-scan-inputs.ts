@@ -1,0 +1,18 @@
+import { type InputType, listInputTypes } from '#sonar/contracts/definition.ts';
+import type { ScanId } from '#sonar/contracts/ids.ts';
+import type { Db } from '#sonar/db/pool.ts';
+import type { RenderContext } from '#sonar/domain/render-values.ts';
+import { scanInputs } from '#sonar/stores/scans.ts';
+
+/** A scan's inputs as templates and foreach read them: lists as their lines, scalars as their text. */
+export async function readScanInputs(db: Db, scanId: ScanId): Promise<RenderContext['inputs']> {
+  const rows = await scanInputs(db, scanId);
+  return Object.fromEntries(
+    rows.map((row) => [
+      row.name,
+      listInputTypes.includes(row.type as InputType)
+        ? row.content.split('\n').filter((line) => line !== '')
+        : row.content,
+    ]),
+  );
+}

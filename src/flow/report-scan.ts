@@ -1,0 +1,68 @@
+// What a planning pass reports to the scan's workflow: what there is to do, and what an operator wants to see.
+import type { PlanReport, StepSummary } from '#sonar/contracts/activities.ts';
+import type { Database } from '#sonar/db/pool.ts';
+import { finalizationIsDueOf } from '#sonar/stores/finalizations.ts';
+import { settlementOf } from '#sonar/stores/settlement.ts';
+import type { StepRow } from '#sonar/stores/steps.ts';
+import { type TaskCount, taskCounts } from '#sonar/stores/task-counts.ts';
+import type { PlanPass } from './plan-scan.ts';
+
+export async function reportScan(
+  database: Database,
+  pass: PlanPass,
+  made: number,
+  more: boolean,
+): Promise<PlanReport> {
+  const { scan } = pass;
+  const [counts, settlement, unread] = await Promise.all([
+    taskCounts(database, scan.scan_id),
+    settlementOf(database, scan.scan_id),
+    finalizationIsDueOf(database, scan.scan_id),
+  ]);
+  const closed = !settlement.open_steps && !settlement.open_expansions && !settlement.plan_due;
+  const idle = !settlement.open_tasks && !settlement.unread;
+  const tagsOf = new Map(pass.definition?.steps.map((step) => [step.name, step.tags.join(', ')]));
+  const steps = [...pass.steps.values()].map((row) => summarize(row, counts, tagsOf.get(row.step) ?? ''));
+  return {
+    status: scan.status,
+    name: scan.name,
+    definition: scan.definition_name,
+    reason: scan.reason ?? '',
+    made,
+    pending: scan.status === 'Running' && steps.some((step) => step.pending > 0),
+    unread,
+    settleable:
+      (scan.status === 'Running' && closed && idle) ||
+      (scan.status === 'Cancelling' && idle && !settlement.in_flight),
+    more,
+    steps,
+  };
+}
+
+function summarize(row: StepRow, counts: readonly TaskCount[], tags: string): StepSummary {
+  const of = (...statuses: string[]) =>
+    counts
+      .filter((count) => count.step === row.step && statuses.includes(count.status))
+      .reduce((sum, count) => sum + count.tasks, 0);
+  const noWork = counts
+    .filter((count) => count.step === row.step && count.no_work)
+    .reduce((sum, count) => sum + count.tasks, 0);
+  const starved = row.starved_since !== null && of('Pending') > 0;
+  const notes = [
+    starved ? 'starved: no live worker has its tag' : '',
+    row.refused > 0 ? `${row.refused} refused` : '',
+    row.note ?? '',
+  ];
+  return {
+    step: row.step,
+    state: row.state === 'open' && !row.activated ? 'waiting' : row.state,
+    tags,
+    pending: of('Pending'),
+    inFlight: of('Published', 'Running'),
+    completed: of('Completed'),
+    noWork,
+    failed: of('Failed'),
+    cancelled: of('Cancelled'),
+    note: notes.filter((note) => note !== '').join('; '),
+  };
+}

@@ -1,0 +1,36 @@
+// A scan ends: under its lock everything is judged again, and only when nothing is open does it get a state.
+import type { ScanId } from '#sonar/contracts/ids.ts';
+import type { ScanStatus } from '#sonar/contracts/states.ts';
+import type { Database } from '#sonar/db/pool.ts';
+import { isScanOpen, settledStatus } from '#sonar/domain/scan-states.ts';
+import { changeScanStatus, lockScan } from '#sonar/stores/scans.ts';
+import { settlementOf } from '#sonar/stores/settlement.ts';
+
+/** @returns the state after it: terminal, or the open one that the scan stays in. Undefined: no such scan. */
+export function settleScan(database: Database, scanId: ScanId): Promise<ScanStatus | undefined> {
+  return database.transaction(async (tx) => {
+    const scan = await lockScan(tx, scanId);
+    if (!scan) return undefined;
+    if (!isScanOpen(scan.status) || scan.status === 'Paused') return scan.status;
+    const facts = await settlementOf(tx, scanId);
+    if (facts.open_tasks || facts.unread) return scan.status;
+    if (scan.status === 'Cancelling') {
+      if (facts.in_flight) return scan.status;
+      await changeScanStatus(tx, scanId, {
+        from: ['Cancelling'],
+        to: 'Cancelled',
+        finished: true,
+        reason: null,
+      });
+      return 'Cancelled';
+    }
+    if (facts.open_steps || facts.open_expansions || facts.plan_due) return scan.status;
+    const to = settledStatus({
+      blocked: facts.blocked,
+      withoutSuccess: facts.without_success,
+      poisoned: facts.poisoned,
+    });
+    await changeScanStatus(tx, scanId, { from: ['Running'], to, finished: true, reason: null });
+    return to;
+  });
+}

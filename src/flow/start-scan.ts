@@ -1,0 +1,155 @@
+// A scan begins: inputs and scope are checked, then one transaction makes the scan, its inputs and its steps.
+import { createHash } from 'node:crypto';
+import { type Definition, type InputSpec, listInputTypes, type Scope } from '#sonar/contracts/definition.ts';
+import type { ScanId } from '#sonar/contracts/ids.ts';
+import type { StartScan } from '#sonar/contracts/scan-api.ts';
+import type { Database } from '#sonar/db/pool.ts';
+import { nearestName } from '#sonar/definition/nearest-name.ts';
+import { parseScope } from '#sonar/domain/scope.ts';
+import { SonarError } from '#sonar/platform/errors.ts';
+import { newId } from '#sonar/platform/ids.ts';
+import { latestRevision } from '#sonar/stores/definitions.ts';
+import { findScan, findScanByKey, insertScan, insertScanInput, type ScanRow } from '#sonar/stores/scans.ts';
+import { insertSteps } from '#sonar/stores/steps.ts';
+
+type Problem = { path: string; message: string; hint?: string | null };
+
+/**
+ * Idempotent on the client key: the same request again answers the scan there is (`created: false`).
+ * @throws SonarError `not_found` (no such definition), `invalid` (all faults of inputs and scope at once),
+ * `conflict` (the key belongs to another request).
+ */
+export async function startScan(
+  database: Database,
+  workspaceId: string,
+  request: StartScan,
+): Promise<{ scan: ScanRow; created: boolean }> {
+  const revision = await latestRevision(database, workspaceId, request.definition);
+  if (!revision)
+    throw new SonarError(
+      'not_found',
+      `there is no definition "${request.definition}"; apply it with: sonar definition apply FILE`,
+    );
+  const problems: Problem[] = [];
+  const inputs = readInputs(revision.compiled, request.inputs ?? {}, problems);
+  const scope = readScope(revision.compiled, request.scope, problems);
+  if (problems.length > 0 || !scope)
+    throw new SonarError('invalid', summary(problems), { details: { problems } });
+
+  const scanId = newId<ScanId>();
+  const requestSha256 = createHash('sha256')
+    .update(JSON.stringify([request.definition, request.name, inputs, scope, request.pin]))
+    .digest('hex');
+  const created = await database.transaction(async (tx) => {
+    const inserted = await insertScan(tx, {
+      scanId,
+      workspaceId,
+      name: request.name ?? request.definition,
+      clientKey: request.clientKey ?? null,
+      requestSha256,
+      definitionName: revision.name,
+      definitionRevision: revision.revision,
+      pinned: request.pin ?? false,
+      scope,
+    });
+    if (!inserted) return false;
+    const owner = { scanId, workspaceId };
+    for (const input of inputs) await insertScanInput(tx, owner, input);
+    await insertSteps(
+      tx,
+      owner,
+      revision.compiled.steps.map((step) => step.name),
+    );
+    return true;
+  });
+  const scan = created
+    ? await findScan(database, scanId)
+    : await findScanByKey(database, workspaceId, request.clientKey ?? '');
+  if (!scan) throw new SonarError('internal', `scan ${scanId} was made and is gone`);
+  if (!created && scan.request_sha256 !== requestSha256)
+    throw new SonarError(
+      'conflict',
+      `client key "${request.clientKey}" belongs to scan ${scan.scan_id}, which was started with another request; take another key`,
+    );
+  return { scan, created };
+}
+
+function summary(problems: Problem[]): string {
+  return problems
+    .map((problem) => `${problem.path}: ${problem.message}${problem.hint ? ` (${problem.hint})` : ''}`)
+    .join('; ');
+}
+
+function readScope(
+  definition: Definition,
+  given: StartScan['scope'],
+  problems: Problem[],
+): Scope | undefined {
+  const scope = given ? { allow: given.allow, deny: given.deny ?? [] } : definition.scope;
+  if (!scope) {
+    problems.push({
+      path: 'scope',
+      message: 'the scan has no scope',
+      hint: 'say what may be scanned: --allow example.com, or scope in the definition',
+    });
+    return undefined;
+  }
+  const parsed = parseScope(scope);
+  if (!parsed.ok)
+    problems.push(...parsed.problems.map((problem) => ({ ...problem, path: `scope.${problem.path}` })));
+  return scope;
+}
+
+function readInputs(
+  definition: Definition,
+  given: NonNullable<StartScan['inputs']>,
+  problems: Problem[],
+): { name: string; type: string; content: string }[] {
+  const names = Object.keys(definition.inputs);
+  for (const name of Object.keys(given)) {
+    if (names.includes(name)) continue;
+    const near = nearestName(name, names);
+    problems.push({
+      path: `inputs.${name}`,
+      message: `definition "${definition.name}" has no input "${name}"`,
+      hint: near ? `did you mean "${near}"?` : `its inputs: ${names.join(', ') || 'none'}`,
+    });
+  }
+  return Object.entries(definition.inputs).flatMap(([name, spec]) => {
+    const value = given[name] ?? spec.default;
+    if (value === undefined || value === null) {
+      if (spec.required)
+        problems.push({
+          path: `inputs.${name}`,
+          message: `input "${name}" is required`,
+          hint: `give it with --input ${name}=…`,
+        });
+      return [];
+    }
+    return [{ name, type: spec.type, content: readValue(name, spec, value, problems) }];
+  });
+}
+
+function readValue(
+  name: string,
+  spec: InputSpec,
+  value: string | number | boolean | string[],
+  problems: Problem[],
+): string {
+  const path = `inputs.${name}`;
+  const text = Array.isArray(value) ? value.join('\n') : String(value);
+  if (text.includes('\0')) problems.push({ path, message: 'the value has a NUL character' });
+  if (listInputTypes.includes(spec.type))
+    return text
+      .split(/\r?\n/)
+      .map((line) => line.trim())
+      .filter((line) => line !== '')
+      .join('\n');
+  if (Array.isArray(value))
+    problems.push({ path, message: `input "${name}" is one ${spec.type}, not a list` });
+  if (spec.type === 'number' && !/^-?\d+(\.\d+)?$/.test(text.trim()))
+    problems.push({ path, message: `"${text.slice(0, 50)}" is no number` });
+  if (spec.type === 'flag' && text !== 'true' && text !== 'false')
+    problems.push({ path, message: `"${text.slice(0, 50)}" is neither true nor false` });
+  return text;
+}

@@ -1,0 +1,182 @@
+// What the callbacks of an attempt read and write.
+import type { AttemptId, IncarnationId, ScanId, TaskId } from '#sonar/contracts/ids.ts';
+import type { TaskStatus } from '#sonar/contracts/states.ts';
+import type { Started } from '#sonar/contracts/worker-api.ts';
+import type { Db } from '#sonar/db/pool.ts';
+import { sql } from '#sonar/db/sql.ts';
+
+export interface AttemptRow {
+  attempt_id: AttemptId;
+  workspace_id: string;
+  scan_id: ScanId;
+  task_id: TaskId;
+  step: string;
+  tag: string;
+  key_id: string;
+  definition_name: string;
+  definition_revision: number;
+  worker_name: string | null;
+  incarnation_id: IncarnationId | null;
+  ended_at: string | null;
+}
+
+export async function findAttempt(db: Db, attemptId: string): Promise<AttemptRow | undefined> {
+  const [row] = await db.rows<AttemptRow>(sql('attempt.find')`
+    select a.attempt_id, a.workspace_id, a.scan_id, a.task_id, a.step, a.tag, a.key_id, s.definition_name,
+           a.definition_revision, a.worker_name, a.incarnation_id, a.ended_at
+    from sonar.attempt a join sonar.scan s on s.scan_id = a.scan_id where a.attempt_id = ${attemptId}`);
+  return row;
+}
+
+/**
+ * Published → Running, compare-and-set by attempt. The delivery that made it is told `run` again; any
+ * other gets 0 rows.
+ */
+export async function startAttempt(db: Db, started: Started): Promise<boolean> {
+  const [row] = await db.rows<{ runs: boolean }>(sql('attempt.start')`
+    with first as (
+      update sonar.task set status = 'Running', started_at = clock_timestamp()
+      where attempt_id = ${started.attemptId} and status = 'Published' returning attempt_id),
+    noted as (
+      update sonar.attempt a
+      set started_at = clock_timestamp(), delivery_id = ${started.deliveryId}, worker_name = ${started.worker},
+          incarnation_id = ${started.incarnationId}, started_pulse_sequence = ${started.pulseSequence}
+      from first f where a.attempt_id = f.attempt_id returning 1)
+    select exists (select from noted) or exists (
+      select from sonar.attempt a join sonar.task t on t.attempt_id = a.attempt_id and t.status = 'Running'
+      where a.attempt_id = ${started.attemptId} and a.delivery_id = ${started.deliveryId}
+        and a.incarnation_id = ${started.incarnationId}) as runs`);
+  return row?.runs ?? false;
+}
+
+export interface LockedTaskRow {
+  task_id: TaskId;
+  status: TaskStatus;
+  attempt_id: AttemptId | null;
+  retries: number;
+  releases: number;
+}
+
+export async function lockTask(db: Db, taskId: TaskId): Promise<LockedTaskRow | undefined> {
+  const [row] = await db.rows<LockedTaskRow>(sql('attempt.lock_task')`
+    select task_id, status, attempt_id, retries, releases from sonar.task where task_id = ${taskId} for update`);
+  return row;
+}
+
+/** A command that nobody waits for any more is known to have ended. */
+export async function endAttempt(
+  db: Db,
+  attemptId: AttemptId,
+  reason: 'cancelled' | 'superseded',
+): Promise<number> {
+  return db.execute(sql('attempt.end')`
+    update sonar.attempt set ended_at = clock_timestamp(), end_reason = ${reason}
+    where attempt_id = ${attemptId} and ended_at is null`);
+}
+
+/** Back to Pending, or Failed when it was released too often; the current attempt is cleared either way. */
+export async function releaseAttempt(
+  db: Db,
+  attemptId: AttemptId,
+  bounds: { maxReleases: number; failureCode: string; delayMs: number },
+): Promise<boolean> {
+  const [row] = await db.rows<{ released: boolean }>(sql('attempt.release')`
+    with released as (
+      update sonar.task
+      set releases = releases + 1, attempt_id = null, tag = null,
+          status = case when releases + 1 >= ${bounds.maxReleases} then 'Failed' else 'Pending' end,
+          finished_at = case when releases + 1 >= ${bounds.maxReleases} then clock_timestamp() end,
+          failure_code = case when releases + 1 >= ${bounds.maxReleases} then ${bounds.failureCode} end,
+          failure_message = case when releases + 1 >= ${bounds.maxReleases} then 'the task was released too often' end,
+          not_before = clock_timestamp() + ${bounds.delayMs} * interval '1 millisecond'
+      where attempt_id = ${attemptId} and status in ('Published', 'Running') returning 1),
+    ended as (
+      update sonar.attempt set ended_at = clock_timestamp(), end_reason = 'released'
+      where attempt_id = ${attemptId} and ended_at is null and exists (select from released))
+    select exists (select from released) as released`);
+  return row?.released ?? false;
+}
+
+export interface SourceFileRow {
+  source: number;
+  path: string;
+  object_key: string;
+  size: number;
+  sha256: string;
+}
+
+/** Files of one output of a task's parent, in order of path after `after`. */
+export function parentFiles(
+  db: Db,
+  taskId: TaskId,
+  output: string,
+  after: string,
+  limit: number,
+): Promise<SourceFileRow[]> {
+  return db.rows(sql('attempt.parent_files')`
+    select 0 as source, f.path, f.object_key, f.size, f.sha256
+    from sonar.task t
+    join sonar.task p on p.task_id = t.parent_task_id
+    join sonar.output_file f on f.attempt_id = p.accepted_attempt_id and f.output = ${output}
+    where t.task_id = ${taskId} and f.path > ${after}
+    order by f.path limit ${limit}`);
+}
+
+/** Files of one output of a task's pinned sources of one step, in their order after the given one. */
+export function pinnedFiles(
+  db: Db,
+  taskId: TaskId,
+  from: { step: string; output: string },
+  after: { source: number; path: string },
+  limit: number,
+): Promise<SourceFileRow[]> {
+  return db.rows(sql('attempt.pinned_files')`
+    select p.ordinal as source, f.path, f.object_key, f.size, f.sha256
+    from sonar.task t
+    join sonar.pinned_source p on p.owner_id = t.sources_id
+    join sonar.task source on source.task_id = p.task_id and source.step = ${from.step}
+    join sonar.output_file f on f.attempt_id = p.attempt_id and f.output = ${from.output}
+    where t.task_id = ${taskId} and (p.ordinal, f.path) > (${after.source}::bigint, ${after.path}::text)
+    order by p.ordinal, f.path limit ${limit}`);
+}
+
+/** The same files as a stream's sources, for an expansion over an All need. */
+export function ownerFiles(
+  db: Db,
+  ownerId: string,
+  from: { step: string; output: string },
+  after: { source: number; path: string },
+  limit: number,
+): Promise<SourceFileRow[]> {
+  return db.rows(sql('attempt.owner_files')`
+    select p.ordinal as source, f.path, f.object_key, f.size, f.sha256
+    from sonar.pinned_source p
+    join sonar.task source on source.task_id = p.task_id and source.step = ${from.step}
+    join sonar.output_file f on f.attempt_id = p.attempt_id and f.output = ${from.output}
+    where p.owner_id = ${ownerId} and (p.ordinal, f.path) > (${after.source}::bigint, ${after.path}::text)
+    order by p.ordinal, f.path limit ${limit}`);
+}
+
+/** Files of one output of one task's accepted result. */
+export function acceptedFiles(db: Db, taskId: TaskId, output: string): Promise<SourceFileRow[]> {
+  return db.rows(sql('attempt.accepted_files')`
+    select 0 as source, f.path, f.object_key, f.size, f.sha256
+    from sonar.task t join sonar.output_file f on f.attempt_id = t.accepted_attempt_id and f.output = ${output}
+    where t.task_id = ${taskId} order by f.path`);
+}
+
+export interface OutputFileRow {
+  output: string;
+  path: string;
+  object_key: string;
+  size: number;
+  sha256: string;
+  partial: boolean;
+}
+
+/** Files of one output of one attempt, in order of path. */
+export function outputFilesOf(db: Db, attemptId: AttemptId, output: string): Promise<OutputFileRow[]> {
+  return db.rows(sql('attempt.output_files')`
+    select output, path, object_key, size, sha256, partial from sonar.output_file
+    where attempt_id = ${attemptId} and output = ${output} order by path`);
+}

@@ -1,0 +1,157 @@
+import type {
+  AttemptId,
+  ClaimToken,
+  ExecutorId,
+  FinalizationId,
+  ScanId,
+  TaskId,
+} from '#sonar/contracts/ids.ts';
+import type { Db } from '#sonar/db/pool.ts';
+import { sql } from '#sonar/db/sql.ts';
+
+export interface FinalizationRow {
+  finalization_id: FinalizationId;
+  workspace_id: string;
+  scan_id: ScanId;
+  task_id: TaskId;
+  attempt_id: AttemptId;
+  step: string;
+  definition_name: string;
+  definition_revision: number;
+  attempts: number;
+  accepted_sequence: number;
+  accepted_at: string;
+}
+
+// Any constant will do; all claimants take the same one.
+const claimLock = 7_366_515;
+
+/** The advisory lock, in a statement of its own before the count: two claimants never both see the last free claim. */
+export async function lockClaims(db: Db): Promise<void> {
+  await db.rows(sql('finalization.lock_claims')`select pg_advisory_xact_lock(${claimLock}::bigint)`);
+}
+
+/** Claims that are held and not expired, each a batch of rows under one token. */
+export async function countClaims(db: Db): Promise<number> {
+  const [row] = await db.rows<{ claims: number }>(sql('finalization.count_claims')`
+    select count(distinct claim_token) as claims from sonar.finalization
+    where status = 'due' and claim_expires_at > clock_timestamp()`);
+  return row?.claims ?? 0;
+}
+
+/** Leases due rows up to a count and a size; counts the attempt at the claim, so a crash counts too. */
+export function claimFinalizations(
+  db: Db,
+  claim: { token: ClaimToken; executorId: ExecutorId; leaseMs: number; maxRows: number; maxBytes: number },
+): Promise<FinalizationRow[]> {
+  return db.rows(sql('finalization.claim')`
+    with candidates as (
+      select finalization_id, size, available_at from sonar.finalization
+      where status = 'due' and available_at <= clock_timestamp()
+        and (claim_expires_at is null or claim_expires_at < clock_timestamp())
+      order by available_at, finalization_id limit ${claim.maxRows} for update skip locked),
+    bounded as (
+      select finalization_id, sum(size) over (order by available_at, finalization_id) - size as before from candidates),
+    claimed as (
+      update sonar.finalization f
+      set claim_token = ${claim.token}, claimed_by = ${claim.executorId}, attempts = f.attempts + 1,
+          claim_expires_at = clock_timestamp() + ${claim.leaseMs} * interval '1 millisecond'
+      from bounded b where f.finalization_id = b.finalization_id and b.before < ${claim.maxBytes}
+      returning f.*)
+    select c.finalization_id, c.workspace_id, c.scan_id, c.task_id, c.attempt_id, t.step, s.definition_name,
+           a.definition_revision, c.attempts, t.accepted_sequence, r.accepted_at
+    from claimed c
+    join sonar.task t on t.task_id = c.task_id
+    join sonar.attempt a on a.attempt_id = c.attempt_id
+    join sonar.scan s on s.scan_id = c.scan_id
+    join sonar.result r on r.attempt_id = c.attempt_id
+    order by t.accepted_sequence`);
+}
+
+export function renewClaim(db: Db, token: ClaimToken, leaseMs: number): Promise<number> {
+  return db.execute(sql('finalization.renew')`
+    update sonar.finalization set claim_expires_at = clock_timestamp() + ${leaseMs} * interval '1 millisecond'
+    where claim_token = ${token} and status = 'due' and claim_expires_at > clock_timestamp()`);
+}
+
+/**
+ * Ends the row while the claim still holds and the attempt is the accepted one, in the transaction of
+ * its effects: an empty answer means that the claim was lost, and nothing of it may commit.
+ */
+export async function finishFinalization(
+  db: Db,
+  claim: { token: ClaimToken; executorId: ExecutorId },
+  row: { finalizationId: FinalizationId; records: number; badRecords: number; warnings: readonly string[] },
+): Promise<boolean> {
+  const [answer] = await db.rows<{ finished: boolean }>(sql('finalization.finish')`
+    with finished as (
+      update sonar.finalization
+      set status = 'done', finished_at = clock_timestamp(), records = ${row.records}, bad_records = ${row.badRecords},
+          warnings = ${row.warnings}, error = null, claim_token = null, claimed_by = null, claim_expires_at = null
+      where finalization_id = ${row.finalizationId} and status = 'due' and claim_token = ${claim.token}
+        and claimed_by = ${claim.executorId} and claim_expires_at > clock_timestamp()
+      returning task_id, attempt_id),
+    task as (
+      update sonar.task t set finalized = true, plan_due = t.status = 'Completed'
+      from finished f where t.task_id = f.task_id and t.accepted_attempt_id = f.attempt_id and not t.finalized)
+    select exists (select from finished) as finished`);
+  return answer?.finished ?? false;
+}
+
+/** Another try after a delay; only the claimant may say so. */
+export function postponeFinalization(
+  db: Db,
+  token: ClaimToken,
+  row: { finalizationId: FinalizationId; delayMs: number; error: string },
+): Promise<number> {
+  return db.execute(sql('finalization.postpone')`
+    update sonar.finalization
+    set available_at = clock_timestamp() + ${row.delayMs} * interval '1 millisecond', error = ${row.error},
+        claim_token = null, claimed_by = null, claim_expires_at = null
+    where finalization_id = ${row.finalizationId} and status = 'due' and claim_token = ${token}`);
+}
+
+/** Kept for inspection; its task fails, and nothing else waits for it. */
+export async function poisonFinalization(
+  db: Db,
+  token: ClaimToken,
+  row: { finalizationId: FinalizationId; error: string; failureCode: string },
+): Promise<number> {
+  return db.execute(sql('finalization.poison')`
+    with poisoned as (
+      update sonar.finalization
+      set status = 'poisoned', finished_at = clock_timestamp(), error = ${row.error},
+          claim_token = null, claimed_by = null, claim_expires_at = null
+      where finalization_id = ${row.finalizationId} and status = 'due' and claim_token = ${token}
+      returning task_id, attempt_id)
+    update sonar.task t
+    set status = 'Failed', finalized = true, plan_due = false, failure_code = ${row.failureCode}, failure_message = ${row.error}
+    from poisoned p where t.task_id = p.task_id and t.accepted_attempt_id = p.attempt_id
+      and t.status in ('Completed', 'Failed')`);
+}
+
+/** Whether anything could be claimed now. */
+export async function finalizationIsDue(db: Db): Promise<boolean> {
+  const [row] = await db.rows<{ due: boolean }>(sql('finalization.is_due')`
+    select exists (select from sonar.finalization where status = 'due' and available_at <= clock_timestamp()
+      and (claim_expires_at is null or claim_expires_at < clock_timestamp())) as due`);
+  return row?.due ?? false;
+}
+
+/** The same of one scan. */
+export async function finalizationIsDueOf(db: Db, scanId: ScanId): Promise<boolean> {
+  const [row] = await db.rows<{ due: boolean }>(sql('finalization.is_due_of')`
+    select exists (select from sonar.finalization where scan_id = ${scanId} and status = 'due'
+      and available_at <= clock_timestamp() and (claim_expires_at is null or claim_expires_at < clock_timestamp())) as due`);
+  return row?.due ?? false;
+}
+
+export async function unfinishedFinalizations(
+  db: Db,
+  scanId: ScanId,
+): Promise<{ due: number; poisoned: number }> {
+  const [row] = await db.rows<{ due: number; poisoned: number }>(sql('finalization.of_scan')`
+    select count(*) filter (where status = 'due') as due, count(*) filter (where status = 'poisoned') as poisoned
+    from sonar.finalization where scan_id = ${scanId} and status in ('due', 'poisoned')`);
+  return row ?? { due: 0, poisoned: 0 };
+}

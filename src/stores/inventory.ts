@@ -1,0 +1,117 @@
+import type { JsonValue } from '#sonar/contracts/definition.ts';
+import type { AttemptId, ScanId } from '#sonar/contracts/ids.ts';
+import type { RecordType } from '#sonar/contracts/records.ts';
+import type { Db } from '#sonar/db/pool.ts';
+import { sql } from '#sonar/db/sql.ts';
+
+export interface NewObservation {
+  attemptId: AttemptId;
+  output: string;
+  file: string;
+  row: number;
+  part: number;
+  workspaceId: string;
+  scanId: ScanId;
+  type: RecordType;
+  key: string;
+  orderKey: string;
+  observedAt: string;
+  fields: Record<string, JsonValue>;
+  sets: Record<string, string[]>;
+  partial: boolean;
+}
+
+/** Inserts what is new; the answer is the new ones' places in the given list, so only those are merged. */
+export async function insertObservations(db: Db, observations: readonly NewObservation[]): Promise<number[]> {
+  const rows = await db.rows<{ place: number }>(sql('inventory.insert_observations')`
+    with given as (
+      select ordinality - 1 as place, o from jsonb_array_elements(${JSON.stringify(observations)}::jsonb) with ordinality as g (o, ordinality)),
+    inserted as (
+      insert into sonar.observation (attempt_id, output, file, row, part, workspace_id, scan_id, type, key, order_key,
+                                     observed_at, fields, sets, partial)
+      select (o->>'attemptId')::uuid, o->>'output', o->>'file', (o->>'row')::bigint, (o->>'part')::integer,
+             o->>'workspaceId', (o->>'scanId')::uuid, o->>'type', o->>'key', o->>'orderKey',
+             (o->>'observedAt')::timestamptz, o->'fields', o->'sets', (o->>'partial')::boolean
+      from given order by place
+      on conflict (attempt_id, output, file, row, part) do nothing
+      returning attempt_id, output, file, row, part)
+    select g.place from given g join inserted i
+      on i.attempt_id = (g.o->>'attemptId')::uuid and i.output = g.o->>'output' and i.file = g.o->>'file'
+      and i.row = (g.o->>'row')::bigint and i.part = (g.o->>'part')::integer
+    order by g.place`);
+  return rows.map((row) => row.place);
+}
+
+export interface RecordKeyRow {
+  workspaceId: string;
+  type: RecordType;
+  key: string;
+}
+
+/** Makes the rows that are missing, in key order, so that two batches never wait for each other in a ring. */
+export async function ensureRecords(db: Db, keys: readonly RecordKeyRow[]): Promise<void> {
+  await db.execute(sql('inventory.ensure')`
+    insert into sonar.inventory (workspace_id, type, key)
+    select w, t, k from unnest(${keys.map((k) => k.workspaceId)}::text[], ${keys.map((k) => k.type)}::text[],
+                               ${keys.map((k) => k.key)}::text[]) as new (w, t, k)
+    order by w, t, k
+    on conflict (workspace_id, type, key) do nothing`);
+}
+
+export function lockRecords<State>(
+  db: Db,
+  keys: readonly RecordKeyRow[],
+): Promise<{ workspace_id: string; type: RecordType; key: string; state: State | null }[]> {
+  return db.rows(sql('inventory.lock')`
+    select i.workspace_id, i.type, i.key, i.state
+    from unnest(${keys.map((k) => k.workspaceId)}::text[], ${keys.map((k) => k.type)}::text[],
+                ${keys.map((k) => k.key)}::text[]) as wanted (w, t, k)
+    join sonar.inventory i on i.workspace_id = w and i.type = t and i.key = k
+    order by i.workspace_id, i.type, i.key for update of i`);
+}
+
+export async function writeRecords(
+  db: Db,
+  records: readonly (RecordKeyRow & { state: unknown; firstSeenAt: string; lastSeenAt: string })[],
+): Promise<void> {
+  await db.execute(sql('inventory.write')`
+    update sonar.inventory i
+    set state = r->'state', first_seen_at = (r->>'firstSeenAt')::timestamptz, last_seen_at = (r->>'lastSeenAt')::timestamptz
+    from jsonb_array_elements(${JSON.stringify(records)}::jsonb) as r
+    where i.workspace_id = r->>'workspaceId' and i.type = r->>'type' and i.key = r->>'key'`);
+}
+
+export interface InventoryRow<State> {
+  type: RecordType;
+  key: string;
+  state: State;
+  first_seen_at: string;
+  last_seen_at: string;
+}
+
+/** By type and key after the given one; `scanId` keeps what that scan observed. */
+export function listInventory<State>(
+  db: Db,
+  workspaceId: string,
+  filter: {
+    type: RecordType | null;
+    scanId: string | null;
+    afterType: string;
+    afterKey: string;
+    limit: number;
+  },
+): Promise<InventoryRow<State>[]> {
+  return db.rows(sql('inventory.list')`
+    select i.type, i.key, i.state, i.first_seen_at, i.last_seen_at from sonar.inventory i
+    where i.workspace_id = ${workspaceId} and i.state is not null
+      and (${filter.type}::text is null or i.type = ${filter.type}::text)
+      and (${filter.scanId}::uuid is null or exists (
+        select from sonar.observation o where o.scan_id = ${filter.scanId}::uuid and o.type = i.type and o.key = i.key))
+      and (i.type, i.key) > (${filter.afterType}::text, ${filter.afterKey}::text)
+    order by i.type, i.key limit ${filter.limit}`);
+}
+
+export function recordCounts(db: Db, scanId: ScanId): Promise<{ type: RecordType; records: number }[]> {
+  return db.rows(sql('inventory.counts')`
+    select type, count(distinct key) as records from sonar.observation where scan_id = ${scanId} group by type order by type`);
+}

@@ -1,0 +1,138 @@
+import type { Scope } from '#sonar/contracts/definition.ts';
+import type { ScanId } from '#sonar/contracts/ids.ts';
+import type { ScanStatus } from '#sonar/contracts/states.ts';
+import type { Db } from '#sonar/db/pool.ts';
+import { sql } from '#sonar/db/sql.ts';
+
+export interface ScanRow {
+  scan_id: ScanId;
+  workspace_id: string;
+  name: string;
+  request_sha256: string;
+  definition_name: string;
+  definition_revision: number;
+  pinned: boolean;
+  scope: Scope;
+  status: ScanStatus;
+  generation: number;
+  reason: string | null;
+  created_at: string;
+  finished_at: string | null;
+  last_tick_at: string | null;
+}
+
+export interface NewScan {
+  scanId: ScanId;
+  workspaceId: string;
+  name: string;
+  clientKey: string | null;
+  requestSha256: string;
+  definitionName: string;
+  definitionRevision: number;
+  pinned: boolean;
+  scope: Scope;
+}
+
+/** False where the client key is taken: the scan that has it is found by {@link findScanByKey}. */
+export async function insertScan(db: Db, scan: NewScan): Promise<boolean> {
+  const inserted = await db.execute(sql('scan.insert')`
+    insert into sonar.scan (scan_id, workspace_id, name, client_key, request_sha256, definition_name,
+                            definition_revision, pinned, scope, status)
+    values (${scan.scanId}, ${scan.workspaceId}, ${scan.name}, ${scan.clientKey}, ${scan.requestSha256},
+            ${scan.definitionName}, ${scan.definitionRevision}, ${scan.pinned},
+            ${JSON.stringify(scan.scope)}::jsonb, 'Running')
+    on conflict (workspace_id, client_key) do nothing`);
+  return inserted === 1;
+}
+
+export async function insertScanInput(
+  db: Db,
+  scan: { scanId: ScanId; workspaceId: string },
+  input: { name: string; type: string; content: string },
+): Promise<void> {
+  await db.execute(sql('scan.insert_input')`
+    insert into sonar.scan_input (scan_id, workspace_id, name, type, content)
+    values (${scan.scanId}, ${scan.workspaceId}, ${input.name}, ${input.type}, ${input.content})`);
+}
+
+export function scanInputs(
+  db: Db,
+  scanId: ScanId,
+): Promise<{ name: string; type: string; content: string }[]> {
+  return db.rows(sql('scan.inputs')`
+    select name, type, content from sonar.scan_input where scan_id = ${scanId} order by name`);
+}
+
+export async function findScan(db: Db, scanId: ScanId): Promise<ScanRow | undefined> {
+  const [row] = await db.rows<ScanRow>(sql('scan.find')`
+    select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, scope,
+           status, generation, reason, created_at, finished_at, last_tick_at
+    from sonar.scan where scan_id = ${scanId}`);
+  return row;
+}
+
+export async function findScanByKey(
+  db: Db,
+  workspaceId: string,
+  clientKey: string,
+): Promise<ScanRow | undefined> {
+  const [row] = await db.rows<ScanRow>(sql('scan.find_by_key')`
+    select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, scope,
+           status, generation, reason, created_at, finished_at, last_tick_at
+    from sonar.scan where workspace_id = ${workspaceId} and client_key = ${clientKey}`);
+  return row;
+}
+
+/** Newest first; `after` is the last id of the page before. */
+export function listScans(
+  db: Db,
+  workspaceId: string,
+  filter: { status: ScanStatus | null; after: string | null; limit: number },
+): Promise<ScanRow[]> {
+  return db.rows(sql('scan.list')`
+    select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, scope,
+           status, generation, reason, created_at, finished_at, last_tick_at
+    from sonar.scan
+    where workspace_id = ${workspaceId}
+      and (${filter.status}::text is null or status = ${filter.status}::text)
+      and (${filter.after}::uuid is null or scan_id < ${filter.after}::uuid)
+    order by scan_id desc limit ${filter.limit}`);
+}
+
+/** A statement of its own, before anything is read that the decision depends on. */
+export async function lockScan(db: Db, scanId: ScanId): Promise<ScanRow | undefined> {
+  const [row] = await db.rows<ScanRow>(sql('scan.lock')`
+    select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, scope,
+           status, generation, reason, created_at, finished_at, last_tick_at
+    from sonar.scan where scan_id = ${scanId} for no key update`);
+  return row;
+}
+
+export async function recordTick(db: Db, scanId: ScanId): Promise<void> {
+  await db.execute(sql('scan.tick')`
+    update sonar.scan set last_tick_at = clock_timestamp() where scan_id = ${scanId}`);
+}
+
+/** Guarded by the states the change is legal from; 0 rows: somebody else was first. */
+export function changeScanStatus(
+  db: Db,
+  scanId: ScanId,
+  change: { from: ScanStatus[]; to: ScanStatus; finished: boolean; reason: string | null },
+): Promise<number> {
+  return db.execute(sql('scan.change_status')`
+    update sonar.scan
+    set status = ${change.to}, reason = coalesce(${change.reason}::text, reason),
+        finished_at = case when ${change.finished}::boolean then clock_timestamp() end
+    where scan_id = ${scanId} and status = any(${change.from}::text[])`);
+}
+
+/** Open scans whose workflow has not ticked for `silentMs`; from PostgreSQL, never from visibility. */
+export function silentScans(db: Db, silentMs: number, limit: number): Promise<ScanRow[]> {
+  return db.rows(sql('scan.silent')`
+    select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, scope,
+           status, generation, reason, created_at, finished_at, last_tick_at
+    from sonar.scan
+    where status in ('Running', 'Paused', 'Cancelling')
+      and coalesce(last_tick_at, created_at) < clock_timestamp() - ${silentMs} * interval '1 millisecond'
+    order by last_tick_at nulls first limit ${limit}`);
+}

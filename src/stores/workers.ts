@@ -1,0 +1,125 @@
+import type { AttemptId, IncarnationId } from '#sonar/contracts/ids.ts';
+import type { Pulse, Registration } from '#sonar/contracts/worker-api.ts';
+import type { Db } from '#sonar/db/pool.ts';
+import { sql } from '#sonar/db/sql.ts';
+
+export interface IncarnationRow {
+  incarnation_id: IncarnationId;
+  workspace_id: string;
+  worker_name: string;
+  key_id: string;
+  tags: string[];
+  replaced: boolean;
+}
+
+/** The older incarnations of the name are replaced first: of two machines with one name the newer wins. */
+export async function replaceIncarnations(
+  db: Db,
+  workspaceId: string,
+  name: string,
+  by: string,
+): Promise<number> {
+  return db.execute(sql('worker.replace')`
+    update sonar.worker_incarnation set replaced_at = clock_timestamp()
+    where workspace_id = ${workspaceId} and worker_name = ${name} and replaced_at is null and incarnation_id <> ${by}`);
+}
+
+/** False where the incarnation is known already: a retry of a registration whose answer was lost. */
+export async function insertIncarnation(
+  db: Db,
+  workspaceId: string,
+  keyId: string,
+  worker: Registration,
+): Promise<boolean> {
+  const inserted = await db.execute(sql('worker.insert')`
+    insert into sonar.worker_incarnation (incarnation_id, workspace_id, worker_name, key_id, location, image, tags, slots)
+    values (${worker.incarnationId}, ${workspaceId}, ${worker.name}, ${keyId}, ${worker.location}, ${worker.image},
+            ${worker.tags}, ${worker.slots})
+    on conflict (incarnation_id) do nothing`);
+  return inserted === 1;
+}
+
+export async function findIncarnation(db: Db, incarnationId: string): Promise<IncarnationRow | undefined> {
+  const [row] = await db.rows<IncarnationRow>(sql('worker.find')`
+    select incarnation_id, workspace_id, worker_name, key_id, tags, replaced_at is not null as replaced
+    from sonar.worker_incarnation where incarnation_id = ${incarnationId}`);
+  return row;
+}
+
+/** Takes a pulse that is newer than the last; 0 rows: it is not, or the incarnation was replaced. */
+export function recordPulse(db: Db, pulse: Pulse): Promise<number> {
+  return db.execute(sql('worker.pulse')`
+    update sonar.worker_incarnation
+    set pulsed_at = clock_timestamp(), pulse_sequence = ${pulse.sequence}, location = ${pulse.location},
+        image = ${pulse.image}, tags = ${pulse.tags}, slots = ${pulse.slots}, free_slots = ${pulse.freeSlots},
+        draining = ${pulse.draining}, attempts = ${pulse.attempts}::uuid[]
+    where incarnation_id = ${pulse.incarnationId} and pulse_sequence < ${pulse.sequence} and replaced_at is null`);
+}
+
+/** Of the attempts in hand: which are to be ended, and which are no longer anybody's. */
+export function judgeAttempts(
+  db: Db,
+  attempts: readonly string[],
+): Promise<{ attempt_id: AttemptId; cancel: boolean; superseded: boolean }[]> {
+  return db.rows(sql('worker.judge')`
+    select a.attempt_id, a.cancel_requested_at is not null and a.ended_at is null as cancel,
+           a.ended_at is not null and a.end_reason <> 'result' as superseded
+    from sonar.attempt a where a.attempt_id = any(${attempts}::uuid[])
+      and (a.cancel_requested_at is not null or a.ended_at is not null)`);
+}
+
+/** A cancelled attempt that a later pulse does not list has ended. */
+export function endOmittedAttempts(db: Db, pulse: Pulse): Promise<number> {
+  return db.execute(sql('worker.end_omitted')`
+    update sonar.attempt set ended_at = clock_timestamp(), end_reason = 'cancelled'
+    where incarnation_id = ${pulse.incarnationId} and ended_at is null and cancel_requested_at is not null
+      and started_pulse_sequence < ${pulse.sequence} and not attempt_id = any(${pulse.attempts}::uuid[])`);
+}
+
+/** Cancelled attempts whose worker is absent, or that were asked to end `graceMs` ago, count no longer. */
+export function endAbandonedAttempts(
+  db: Db,
+  scanId: string,
+  graceMs: number,
+  absentMs: number,
+): Promise<number> {
+  return db.execute(sql('worker.end_abandoned')`
+    update sonar.attempt a set ended_at = clock_timestamp(), end_reason = 'cancelled'
+    from sonar.worker_incarnation w
+    where a.scan_id = ${scanId} and a.ended_at is null and a.cancel_requested_at is not null
+      and w.incarnation_id = a.incarnation_id
+      and (a.cancel_requested_at < clock_timestamp() - ${graceMs} * interval '1 millisecond'
+           or w.replaced_at is not null
+           or coalesce(w.pulsed_at, w.registered_at) < clock_timestamp() - ${absentMs} * interval '1 millisecond')`);
+}
+
+export interface WorkerRow {
+  worker_name: string;
+  incarnation_id: IncarnationId;
+  location: string;
+  image: string;
+  tags: string[];
+  slots: number;
+  free_slots: number;
+  state: 'alive' | 'draining' | 'absent' | 'replaced';
+  attempts: number;
+  registered_at: string;
+  pulsed_at: string | null;
+}
+
+/** The newest incarnation of each name that was heard of within `heardWithinMs`, by name after `after`. */
+export function listWorkers(
+  db: Db,
+  workspaceId: string,
+  filter: { after: string; limit: number; aliveWithinMs: number; heardWithinMs: number },
+): Promise<WorkerRow[]> {
+  return db.rows(sql('worker.list')`
+    select worker_name, incarnation_id, location, image, tags, slots, free_slots,
+      case when coalesce(pulsed_at, registered_at) <= clock_timestamp() - ${filter.aliveWithinMs} * interval '1 millisecond' then 'absent'
+           when draining then 'draining' else 'alive' end as state,
+      cardinality(attempts) as attempts, registered_at, pulsed_at
+    from sonar.worker_incarnation
+    where workspace_id = ${workspaceId} and replaced_at is null and worker_name > ${filter.after}
+      and coalesce(pulsed_at, registered_at) > clock_timestamp() - ${filter.heardWithinMs} * interval '1 millisecond'
+    order by worker_name limit ${filter.limit}`);
+}

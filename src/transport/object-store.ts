@@ -1,0 +1,78 @@
+// Files of scans, in any server with S3's API.
+import { GetObjectCommand, HeadBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { messageOf, SonarError } from '#sonar/platform/errors.ts';
+
+export interface ObjectStore {
+  /** A GET that works for `urlLifeMs`. */
+  presignGet(key: string): Promise<string>;
+  /**
+   * A PUT of exactly `size` bytes under a key that is free: signed length and `If-None-Match: *`, so a URL
+   * that is used twice answers 412 and never overwrites.
+   */
+  presignPut(key: string, size: number): Promise<{ url: string; headers: Record<string, string> }>;
+  /** @throws SonarError `not_found` where there is no such object, `unreachable` otherwise. */
+  read(key: string): Promise<AsyncIterable<Uint8Array>>;
+  /** @throws SonarError `unreachable` when the bucket does not answer. */
+  check(): Promise<void>;
+  close(): void;
+}
+
+export interface ObjectStoreOptions {
+  endpoint: string;
+  bucket: string;
+  region: string;
+  urlLifeMs: number;
+}
+
+/** Credentials come from the standard AWS variables. */
+export function openObjectStore(options: ObjectStoreOptions): ObjectStore {
+  const client = new S3Client({
+    endpoint: options.endpoint,
+    region: options.region,
+    forcePathStyle: true,
+    // A presigned PUT cannot carry a checksum that is computed at the send.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    maxAttempts: 3,
+    requestHandler: { connectionTimeout: 5_000, requestTimeout: 60_000 },
+  });
+  const Bucket = options.bucket;
+  const expiresIn = Math.floor(options.urlLifeMs / 1000);
+  return {
+    presignGet: (Key) => getSignedUrl(client, new GetObjectCommand({ Bucket, Key }), { expiresIn }),
+    async presignPut(Key, size) {
+      const command = new PutObjectCommand({ Bucket, Key, ContentLength: size, IfNoneMatch: '*' });
+      const url = await getSignedUrl(client, command, {
+        expiresIn,
+        signableHeaders: new Set(['content-length', 'if-none-match', 'host']),
+        unhoistableHeaders: new Set(['if-none-match']),
+      });
+      return { url, headers: { 'content-length': String(size), 'if-none-match': '*' } };
+    },
+    async read(Key) {
+      try {
+        const answer = await client.send(new GetObjectCommand({ Bucket, Key }));
+        return answer.Body as unknown as AsyncIterable<Uint8Array>;
+      } catch (error) {
+        const status = (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
+        if (status === 404)
+          throw new SonarError('not_found', `no object ${Key} in the store`, { cause: error });
+        throw new SonarError('unreachable', `the object store did not give ${Key}: ${messageOf(error)}`, {
+          cause: error,
+        });
+      }
+    },
+    async check() {
+      try {
+        await client.send(new HeadBucketCommand({ Bucket }));
+      } catch (error) {
+        throw new SonarError(
+          'unreachable',
+          `the object store at ${options.endpoint} does not give bucket ${Bucket}: ${messageOf(error)}`,
+          { cause: error },
+        );
+      }
+    },
+    close: () => client.destroy(),
+  };
+}

@@ -1,0 +1,140 @@
+// What the program asks of Temporal from outside a workflow.
+import {
+  Client,
+  Connection,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+} from '@temporalio/client';
+import {
+  defineSearchAttributeKey,
+  TypedSearchAttributes,
+  WorkflowIdConflictPolicy,
+  WorkflowIdReusePolicy,
+} from '@temporalio/common';
+import type { ScanId } from '#sonar/contracts/ids.ts';
+import {
+  maintenanceWorkflowId,
+  scanWorkflowId,
+  searchAttributes,
+  taskQueues,
+  wakeSignal,
+  workflowTypes,
+} from '#sonar/contracts/names.ts';
+import { messageOf, SonarError } from '#sonar/platform/errors.ts';
+
+export interface ScanTitle {
+  scanId: ScanId;
+  name: string;
+  definition: string;
+}
+
+export interface TemporalGateway {
+  /** Starts the scan's workflow, or leaves the one that runs. */
+  startScan(scan: ScanTitle): Promise<void>;
+  /** `false`: no such workflow runs. */
+  wakeScan(scanId: ScanId): Promise<boolean>;
+  /** Commits come first; a workflow that has ended is started again and finds them. */
+  wakeOrStartScan(scan: ScanTitle): Promise<void>;
+  /** The scan's workflow holds no state, so one that fails again and again is ended and made anew. */
+  restartIfFailing(scan: ScanTitle, failures: number): Promise<boolean>;
+  ensureMaintenance(): Promise<void>;
+  check(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const rpcTimeoutMs = 10_000;
+
+export async function connectTemporal(options: {
+  address: string;
+  namespace: string;
+}): Promise<TemporalGateway> {
+  const connection = await Connection.connect({
+    address: options.address,
+    connectTimeout: rpcTimeoutMs,
+  }).catch((error: unknown) => {
+    throw new SonarError(
+      'unreachable',
+      `Temporal at ${options.address} cannot be reached: ${messageOf(error)}`,
+      { cause: error },
+    );
+  });
+  const client = new Client({ connection, namespace: options.namespace });
+  const within = <Result>(call: () => Promise<Result>): Promise<Result> =>
+    client.withDeadline(Date.now() + rpcTimeoutMs, call).catch((error: unknown) => {
+      throw expected(error)
+        ? error
+        : new SonarError('unreachable', `Temporal did not do it: ${messageOf(error)}`, { cause: error });
+    });
+  return {
+    startScan: (scan) =>
+      within(async () => {
+        await client.workflow.start(workflowTypes.scan, scanOptions(scan));
+      }),
+    wakeScan: (scanId) =>
+      within(() => client.workflow.getHandle(scanWorkflowId(scanId)).signal(wakeSignal)).then(
+        () => true,
+        (error: unknown) => {
+          if (error instanceof WorkflowNotFoundError) return false;
+          throw error;
+        },
+      ),
+    wakeOrStartScan: (scan) =>
+      within(async () => {
+        await client.workflow.signalWithStart(workflowTypes.scan, {
+          ...scanOptions(scan),
+          signal: wakeSignal,
+        });
+      }),
+    restartIfFailing: (scan, failures) => within(() => restartIfFailing(client, scan, failures)),
+    ensureMaintenance: () =>
+      within(async () => {
+        await client.workflow.start(workflowTypes.maintenance, {
+          workflowId: maintenanceWorkflowId,
+          taskQueue: taskQueues.reconciler,
+          args: [],
+          workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+          workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+          staticSummary: 'Starts the workflows of scans that lost theirs and clears what is old',
+        });
+      }),
+    check: () => within(() => connection.workflowService.getSystemInfo({})).then(() => undefined),
+    close: () => connection.close(),
+  };
+}
+
+function scanOptions(scan: ScanTitle) {
+  return {
+    workflowId: scanWorkflowId(scan.scanId),
+    taskQueue: taskQueues.reconciler,
+    args: [{ scanId: scan.scanId }] as [{ scanId: ScanId }],
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+    staticSummary: `Scan ${oneLine(scan.name)} of ${scan.definition}`,
+    typedSearchAttributes: new TypedSearchAttributes([
+      { key: defineSearchAttributeKey(searchAttributes.status, 'KEYWORD'), value: 'Running' },
+      { key: defineSearchAttributeKey(searchAttributes.definition, 'KEYWORD'), value: scan.definition },
+      { key: defineSearchAttributeKey(searchAttributes.name, 'TEXT'), value: scan.name },
+    ]),
+  };
+}
+
+async function restartIfFailing(client: Client, scan: ScanTitle, failures: number): Promise<boolean> {
+  const handle = client.workflow.getHandle(scanWorkflowId(scan.scanId));
+  const description = await handle.describe().catch((error: unknown) => {
+    if (error instanceof WorkflowNotFoundError) return undefined;
+    throw error;
+  });
+  if (description?.status.name !== 'RUNNING') return false;
+  const attempt = description.raw.pendingWorkflowTask?.attempt ?? 0;
+  if (attempt < failures) return false;
+  await handle.terminate(
+    `its workflow task failed ${attempt} times; a fresh workflow goes on from PostgreSQL`,
+  );
+  await client.workflow.start(workflowTypes.scan, scanOptions(scan));
+  return true;
+}
+
+const expected = (error: unknown): boolean =>
+  error instanceof WorkflowNotFoundError || error instanceof WorkflowExecutionAlreadyStartedError;
+
+const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').slice(0, 150);

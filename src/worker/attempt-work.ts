@@ -1,0 +1,270 @@
+// Steps five to seven of an attempt: inputs, command, and the look at what it left.
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { failureCodes } from '#sonar/contracts/failure-codes.ts';
+import { backoffMs, jittered, pause } from '#sonar/platform/wait.ts';
+import { type AttemptContext, type Intent, identityOf } from './attempt-context.ts';
+import { buildResult, type Failure, failureOf, judge, judgeNotStarted, noStreams } from './command-result.ts';
+import { downloadInputs, type PageEnd } from './inputs.ts';
+import { collectOutputs, type OutputFile } from './outputs.ts';
+import { type InputPaths, pathProblem, resolveArgument } from './paths.ts';
+import type { Deliverable } from './result-delivery.ts';
+import type { CommandEnd } from './spawn-protocol.ts';
+import type { RunningCommand } from './spawner.ts';
+
+export type WorkEnd =
+  | { kind: 'result'; deliverable: Deliverable }
+  /** Ended without a result of its own, for a reason that lies with this worker. */
+  | { kind: 'interrupted'; detail: string }
+  /** Ended because of the intent, which the caller knows. */
+  | { kind: 'ended' };
+
+export interface WorkControl {
+  intent(): Intent | null;
+  /** The command runs from here on; until then only `interrupted` ends the work. */
+  running(command: RunningCommand): void;
+}
+
+/** @throws the system's errors of this worker's own disk. */
+export async function work(context: AttemptContext, control: WorkControl): Promise<WorkEnd> {
+  const { message, folders } = context;
+  await rm(folders.root, { recursive: true, force: true });
+  await rm(stdoutPath(context), { force: true });
+  for (const folder of [folders.in, folders.out, folders.tmp])
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+
+  const inputs = await downloadInputs(message.inputs, folders, {
+    page: (input, after) => askPage(context, input, after),
+    signal: AbortSignal.any([context.interrupted, context.parts.signal]),
+    forMs: context.parts.config.transferForMs,
+    retryFirstMs: context.parts.config.retryFirstMs,
+    retryMaxMs: context.parts.config.retryMaxMs,
+  });
+  if (inputs.kind === 'unreachable') return { kind: 'interrupted', detail: inputs.message };
+  if (inputs.kind === 'aborted' || control.intent() !== null) return withoutStart(context, control, null);
+  if (inputs.kind === 'unavailable')
+    return withoutStart(context, control, failureOf(failureCodes.inputUnavailable, inputs.message));
+
+  const prepared = await prepare(context, inputs.paths);
+  if ('problem' in prepared) return withoutStart(context, control, prepared.problem);
+  const end = await run(context, control, prepared);
+  switch (end.kind) {
+    case 'helper_lost':
+      return { kind: 'interrupted', detail: 'the spawn helper was killed, and the command with it' };
+    case 'not_started':
+      return couldNotStart(context, control, prepared, end);
+    case 'exited':
+      return examine(context, control, end);
+    default:
+      return end satisfies never;
+  }
+}
+
+async function askPage(context: AttemptContext, input: string, after: string | null): Promise<PageEnd> {
+  const { parts, message, interrupted } = context;
+  for (let tried = 0; !interrupted.aborted && !parts.signal.aborted; tried += 1) {
+    const outcome = await parts.api.inputs(message.credential, { ...identityOf(context), input, after });
+    if (outcome.kind === 'answer') return { kind: 'page', page: outcome.value };
+    if (outcome.kind === 'refused')
+      return { kind: 'unavailable', message: `input ${input}: ${outcome.detail}` };
+    // The attempt is ours: it waits as long as the api is away, and nobody pulls more meanwhile.
+    parts.gate.shut();
+    await pause(
+      jittered(backoffMs(tried, parts.config.retryFirstMs, parts.config.retryMaxMs), Math.random()),
+      interrupted,
+    );
+  }
+  return { kind: 'aborted' };
+}
+
+interface Prepared {
+  argv: string[];
+  env: Record<string, string>;
+  stdinPath: string | null;
+}
+
+const stdoutPath = ({ parts, message }: AttemptContext) =>
+  join(parts.directories.streams, `${message.attemptId}.stdout`);
+const takesStdout = ({ message }: AttemptContext) => message.outputs.some(({ path }) => path === null);
+
+async function prepare(
+  context: AttemptContext,
+  inputs: InputPaths,
+): Promise<Prepared | { problem: NonNullable<Failure> }> {
+  const { message, folders } = context;
+  for (const { name, path } of message.outputs) {
+    if (path === null) continue;
+    const flaw = pathProblem(path);
+    if (flaw !== null)
+      return { problem: failureOf(failureCodes.outputRefused, `output ${name}: its path ${flaw}`) };
+    await mkdir(dirname(join(folders.out, path)), { recursive: true });
+  }
+  const resolve = (argument: Parameters<typeof resolveArgument>[0]) =>
+    resolveArgument(argument, message.outputs, folders, inputs);
+  const refused = (problem: string) => ({ problem: failureOf(failureCodes.commandFailed, problem) });
+
+  const argv: string[] = [];
+  for (const argument of message.command) {
+    const resolved = resolve(argument);
+    if ('problem' in resolved) return refused(resolved.problem);
+    argv.push(resolved.text);
+  }
+  const env: Record<string, string> = {
+    PATH: searchPath(),
+    HOME: folders.root,
+    TMPDIR: folders.tmp,
+    LANG: 'C.UTF-8',
+  };
+  for (const [name, argument] of Object.entries(message.env)) {
+    const resolved = resolve(argument);
+    if ('problem' in resolved) return refused(`environment variable ${name}: ${resolved.problem}`);
+    env[name] = resolved.text;
+  }
+  if (message.stdin === null) return { argv, env, stdinPath: null };
+  const [only, ...more] = message.stdin;
+  if (only?.kind === 'in' && more.length === 0) {
+    const path = inputs.get(only.name);
+    const directory = message.inputs.some(({ name, as }) => name === only.name && as === 'directory');
+    if (path === undefined || directory) return refused(`stdin: \${in.${only.name}} is no input file`);
+    return { argv, env, stdinPath: path };
+  }
+  const text = resolve(message.stdin);
+  if ('problem' in text) return refused(`stdin: ${text.problem}`);
+  const stdinPath = join(folders.tmp, 'stdin');
+  await writeFile(stdinPath, text.text, { mode: 0o600 });
+  return { argv, env, stdinPath };
+}
+
+function searchPath(): string {
+  return process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin';
+}
+
+async function run(context: AttemptContext, control: WorkControl, prepared: Prepared) {
+  const { parts, message, folders, log } = context;
+  const { config } = parts;
+  const declared = takesStdout(context);
+  const command = parts.spawner.run(
+    {
+      id: message.attemptId,
+      ...prepared,
+      cwd: folders.root,
+      stdout: declared
+        ? { path: stdoutPath(context), capBytes: config.outputCapBytes, headBytes: 0 }
+        : { path: null, capBytes: config.streamCapBytes, headBytes: config.headBytes },
+      stderr: { path: null, capBytes: config.streamCapBytes, headBytes: config.headBytes },
+      timeoutMs: message.timeoutMs,
+      graceMs: config.termGraceMs,
+    },
+    (pid) =>
+      log.info(
+        { operation: 'command_started', program: prepared.argv[0], processGroup: pid },
+        'command started',
+      ),
+  );
+  control.running(command);
+  return await command.ended;
+}
+
+/** Nothing ran: a failure to report, or an intent that the caller carries out; a cancel still wants its result. */
+function withoutStart(context: AttemptContext, control: WorkControl, failure: Failure): WorkEnd {
+  const intent = control.intent();
+  if (intent !== null && intent.kind !== 'cancel') return { kind: 'ended' };
+  if (intent === null && failure === null) return { kind: 'ended' };
+  const verdict =
+    intent === null
+      ? { outcome: 'not_started' as const, failure }
+      : {
+          outcome: 'cancelled' as const,
+          failure: failureOf(failureCodes.scanCancelled, 'cancelled before it ran'),
+        };
+  return resultOf(context, verdict, { exitCode: null, signal: null, durationMs: 0, ...noStreams }, []);
+}
+
+function couldNotStart(
+  context: AttemptContext,
+  control: WorkControl,
+  prepared: Prepared,
+  end: Extract<CommandEnd, { kind: 'not_started' }>,
+): WorkEnd {
+  const { config } = context.parts;
+  const failure = judgeNotStarted(end, {
+    program: prepared.argv[0] ?? '',
+    worker: config.name,
+    image: config.image,
+    tag: context.message.tag,
+    path: prepared.env.PATH ?? '',
+  });
+  if (failure === 'lack') return { kind: 'interrupted', detail: `no process to be had: ${end.message}` };
+  return withoutStart(context, control, failure);
+}
+
+async function examine(
+  context: AttemptContext,
+  control: WorkControl,
+  end: Extract<CommandEnd, { kind: 'exited' }>,
+): Promise<WorkEnd> {
+  const { parts, message, folders, log } = context;
+  const intent = control.intent();
+  if (intent !== null && intent.kind !== 'cancel') return { kind: 'ended' };
+  const cancelled = intent !== null;
+  const outputs = cancelled
+    ? { files: [], missing: [], refused: [] }
+    : await collectOutputs(message.outputs, folders, parts.config.outputCapBytes);
+  const files: OutputFile[] = [...outputs.files];
+  if (!cancelled)
+    for (const { name } of message.outputs.filter(({ path }) => path === null)) {
+      const { size, sha256, truncated, fault } = end.stdout;
+      files.push({ entry: { output: name, path: 'stdout', size, sha256 }, path: stdoutPath(context) });
+      if (fault !== null)
+        outputs.refused.push(`output ${name}: stdout could not be written to the worker's disk (${fault})`);
+      else if (truncated)
+        outputs.refused.push(`output ${name}: stdout is larger than ${parts.config.outputCapBytes} bytes`);
+    }
+  const verdict = judge(message, end, outputs, cancelled);
+  const { exitCode, signal, durationMs } = end;
+  log.info(
+    {
+      operation: 'command_ended',
+      outcome: verdict.outcome,
+      failure: verdict.failure?.code,
+      exitCode,
+      signal,
+      durationMs,
+      files: files.length,
+    },
+    'command ended',
+  );
+  return resultOf(context, verdict, end, files);
+}
+
+function resultOf(
+  context: AttemptContext,
+  verdict: Parameters<typeof buildResult>[1],
+  command: Omit<Parameters<typeof buildResult>[2], 'stdoutDeclared'>,
+  files: readonly OutputFile[],
+): WorkEnd {
+  const { v: _, ...identity } = identityOf(context);
+  const stdoutDeclared = takesStdout(context);
+  return {
+    kind: 'result',
+    deliverable: {
+      credential: context.message.credential,
+      files,
+      result: (uploaded, refusal) =>
+        buildResult(
+          identity,
+          refusal === null
+            ? verdict
+            : { outcome: 'failed', failure: failureOf(failureCodes.outputRefused, refusal) },
+          { ...command, stdoutDeclared },
+          uploaded.map(({ entry }) => entry),
+        ),
+    },
+  };
+}
+
+/** Removes what the attempt left on this disk. */
+export async function clearWork(context: AttemptContext): Promise<void> {
+  await rm(context.folders.root, { recursive: true, force: true, maxRetries: 3 });
+  await rm(stdoutPath(context), { force: true });
+}

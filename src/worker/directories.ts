@@ -1,0 +1,34 @@
+// The worker's disk. It is temporary: what matters is in PostgreSQL and S3, but for results not yet delivered.
+import { mkdir, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+
+export interface WorkerDirectories {
+  base: string;
+  /** One file a process that holds or wants this name. */
+  lock: string;
+  /** One folder an attempt, with `in`, `out` and `tmp`. */
+  work: string;
+  /** Declared stdout, out of the command's own folder: it cannot put a link in its place. */
+  streams: string;
+  /** Signed results without a disposition. */
+  results: string;
+  /** One file a live process group. */
+  groups: string;
+}
+
+/** Makes what is missing. Only this user may look in: inputs, outputs and credentials lie here. */
+export async function makeDirectories(directory: string, name: string): Promise<WorkerDirectories> {
+  await mkdir(directory, { recursive: true });
+  // A real path, so that a link below it is known for what it is.
+  const base = join(await realpath(directory), name);
+  const directories = {
+    base,
+    lock: join(base, 'lock'),
+    work: join(base, 'work'),
+    streams: join(base, 'streams'),
+    results: join(base, 'results'),
+    groups: join(base, 'groups'),
+  };
+  for (const path of Object.values(directories)) await mkdir(path, { recursive: true, mode: 0o700 });
+  return directories;
+}

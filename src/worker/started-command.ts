@@ -1,0 +1,115 @@
+// One command in its own process group, from spawn to the last byte of its output. Runs in the spawn helper.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { endProcessesAtHome, forgetGroup, recordGroup, signalGroup } from './process-trace.ts';
+import type { CommandEnd, SpawnRequest } from './spawn-protocol.ts';
+import { createStreamSink, type StreamSink } from './stream-sink.ts';
+
+export interface Command {
+  readonly pid: number;
+  readonly cwd: string;
+  /** SIGTERM, then SIGKILL after `graceMs`; 0 kills at once. A later, shorter grace wins. */
+  end(graceMs: number): void;
+}
+
+/** How long the pipes may stay open after the leader and its group are dead: only an escaped daemon holds them. */
+const pipeGraceMs = 1_000;
+
+/** Null when the command could not be started; `ended` has been or will be called either way, once. */
+export function startCommand(
+  request: SpawnRequest,
+  on: { spawned: (pid: number) => void; ended: (end: CommandEnd) => void },
+): Command | null {
+  const startedAt = performance.now();
+  let sinks: [StreamSink, StreamSink] | null = null;
+  let stdin: number | null = null;
+  let child: ChildProcess;
+  try {
+    stdin = request.stdinPath === null ? null : openSync(request.stdinPath, 'r');
+    sinks = [createStreamSink(request.stdout), createStreamSink(request.stderr)];
+    const [program, ...args] = request.argv;
+    child = spawn(program as string, args, {
+      cwd: request.cwd,
+      env: request.env,
+      detached: true,
+      stdio: [stdin ?? 'ignore', 'pipe', 'pipe'],
+    });
+  } catch (error) {
+    for (const sink of sinks ?? []) sink.finish();
+    on.ended(notStarted(error));
+    return null;
+  } finally {
+    if (stdin !== null) closeSync(stdin);
+  }
+  const [stdout, stderr] = sinks;
+  const pid = child.pid;
+  if (pid === undefined) {
+    child.once('error', (error) => {
+      stdout.finish();
+      stderr.finish();
+      on.ended(notStarted(error));
+    });
+    return null;
+  }
+  recordGroup(request.groups, pid);
+  on.spawned(pid);
+
+  let timedOut = false;
+  let killTimer: NodeJS.Timeout | undefined;
+  const end = (graceMs: number) => {
+    clearTimeout(killTimer);
+    if (graceMs > 0) {
+      signalGroup(pid, 'SIGTERM');
+      // A group that is stopped does not see SIGTERM before it goes on.
+      signalGroup(pid, 'SIGCONT');
+    }
+    killTimer = setTimeout(() => signalGroup(pid, 'SIGKILL'), graceMs);
+  };
+  const timeout = setTimeout(
+    () => {
+      timedOut = true;
+      end(request.graceMs);
+    },
+    Math.min(request.timeoutMs, 2 ** 31 - 1),
+  );
+
+  // Readable streams, not sockets, are what is needed of them; stdio 'pipe' guarantees both.
+  const pipes = [child.stdout as Readable, child.stderr as Readable] as const;
+  pipes[0].on('data', (chunk: Buffer) => stdout.write(chunk));
+  pipes[1].on('data', (chunk: Buffer) => stderr.write(chunk));
+
+  let pipeTimer: NodeJS.Timeout | undefined;
+  let durationMs = 0;
+  child.once('exit', () => {
+    durationMs = Math.round(performance.now() - startedAt);
+    clearTimeout(timeout);
+    clearTimeout(killTimer);
+    signalGroup(pid, 'SIGKILL');
+    forgetGroup(request.groups, pid);
+    pipeTimer = setTimeout(() => {
+      endProcessesAtHome(request.cwd);
+      for (const pipe of pipes) pipe.destroy();
+    }, pipeGraceMs);
+  });
+  child.once('close', (exitCode, signal) => {
+    clearTimeout(pipeTimer);
+    on.ended({
+      kind: 'exited',
+      exitCode,
+      signal,
+      timedOut,
+      durationMs,
+      stdout: stdout.finish(),
+      stderr: stderr.finish(),
+    });
+  });
+  // Errors after the start (a failed kill) change nothing: the exit is what counts.
+  child.on('error', () => undefined);
+  return { pid, cwd: request.cwd, end };
+}
+
+function notStarted(error: unknown): CommandEnd {
+  const { code, message } = error as { code?: string; message?: string };
+  return { kind: 'not_started', code: code ?? 'UNKNOWN', message: message ?? String(error) };
+}

@@ -1,0 +1,4 @@
+// forbidden: no-cycles
+import { two } from './cycle-two.ts';
+
+export const one = (): unknown => two;

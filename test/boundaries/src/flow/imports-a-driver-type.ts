@@ -1,0 +1,4 @@
+// forbidden: own-driver: @temporalio/client
+import type { Client } from '@temporalio/client';
+
+export type Driver = Client;

@@ -1,0 +1,4 @@
+// forbidden: own-driver: pg
+import { Pool } from 'pg';
+
+export const driver = Pool;

@@ -1,0 +1,4 @@
+// forbidden: program-stands-alone
+import { fixture } from '../../test/fixture.ts';
+
+export const borrowed = fixture;

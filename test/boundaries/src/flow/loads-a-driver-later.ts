@@ -1,0 +1,2 @@
+// forbidden: own-driver: amqplib
+export const driver = () => import('amqplib');

@@ -1,0 +1,4 @@
+// forbidden: packages-are-declared
+import Long from 'long';
+
+export const long = Long;

@@ -1,0 +1,3 @@
+import { placeTasks } from '#sonar/flow/place-tasks.ts';
+
+export const publisher = placeTasks;

@@ -1,0 +1,4 @@
+// forbidden: arrows-point-down: src/stores
+import type { Placed } from '../flow/place-tasks.ts';
+
+export type Upward = Placed;

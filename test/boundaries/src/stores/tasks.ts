@@ -1,0 +1,3 @@
+import { pool } from '#sonar/db/pool.ts';
+
+export const tasks = pool;

@@ -1,0 +1,4 @@
+// forbidden: own-driver: pg
+import { Client } from 'pg';
+
+export const client = Client;

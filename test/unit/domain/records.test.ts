@@ -1,0 +1,173 @@
+import fc from 'fast-check';
+import type { JsonValue } from '#sonar/contracts/definition.ts';
+import type { RecordDraft, RecordType } from '#sonar/contracts/records.ts';
+import { canonicalJson } from '#sonar/domain/inventory-fold.ts';
+import { maxKeyBytes, recordKey } from '#sonar/domain/records.ts';
+import { fieldAt, pickItem } from '#sonar/domain/records-path.ts';
+import { cutMark, maxStringLength, safeSample } from '#sonar/domain/records-storable.ts';
+
+const seed = 20_003;
+const keyOf = (type: RecordType, fields: Record<string, JsonValue>): string => {
+  const keyed = recordKey({ type, fields });
+  return keyed.ok ? keyed.key : `refused: ${keyed.reason}`;
+};
+
+describe('keys', () => {
+  test.each<[RecordType, Record<string, JsonValue>, string]>([
+    ['address', { ip: '192.0.2.1' }, '192.0.2.1'],
+    ['address', { ip: '2001:0DB8:0:0:0:0:0:1' }, '2001:db8::1'],
+    ['address', { ip: '::FFFF:192.0.2.1' }, '192.0.2.1'],
+    ['address', { ip: '::ffff:c000:201' }, '192.0.2.1'],
+    ['address', { ip: '0:0:1:0:0:0:0:0' }, '0:0:1::'],
+    ['service', { address: '192.0.2.1', port: 80 }, '192.0.2.1/tcp/80'],
+    ['service', { address: '192.0.2.1', port: '080', protocol: 'TCP' }, '192.0.2.1/tcp/80'],
+    ['service', { address: '2001:db8:0::1', port: 53, protocol: 'udp' }, '2001:db8::1/udp/53'],
+    ['endpoint', { url: 'HTTP://Example.COM:80' }, 'http://example.com/'],
+    [
+      'endpoint',
+      { url: 'https://bücher.example.:443/a/../b?q=1#top' },
+      'https://xn--bcher-kva.example/b?q=1',
+    ],
+    ['endpoint', { url: 'http://user:secret@192.0.2.1:8080/' }, 'http://192.0.2.1:8080/'],
+    ['endpoint', { url: 'https://[2001:0db8::0001]/' }, 'https://[2001:db8::1]/'],
+  ])('%s %j is %s', (type, fields, key) => {
+    expect(keyOf(type, fields)).toBe(key);
+  });
+
+  test.each<[RecordType, Record<string, JsonValue>, string]>([
+    ['address', {}, 'address: `ip` is no address: null'],
+    ['address', { ip: '127.1' }, 'address: `ip` is no address: "127.1"'],
+    ['service', { address: '192.0.2.1', port: 0 }, 'service: `port` is no port: 0'],
+    ['service', { address: '192.0.2.1', port: 1.5 }, 'service: `port` is no port: 1.5'],
+    [
+      'service',
+      { address: '192.0.2.1', port: 1, protocol: 'http' },
+      'service: `protocol` is none of tcp, udp, sctp: "http"',
+    ],
+    [
+      'endpoint',
+      { url: 'javascript:alert(1)' },
+      'endpoint: `url` is no http or https URL: "javascript:alert(1)"',
+    ],
+    ['endpoint', { url: 7 }, 'endpoint: `url` is no text: 7'],
+  ])('%s %j is refused', (type, fields, reason) => {
+    expect(recordKey({ type, fields })).toEqual({ ok: false, reason });
+  });
+
+  test('a key beyond 512 bytes is its hash, and differs where the URLs do', () => {
+    const long = `http://example.com/${'a'.repeat(maxKeyBytes)}`;
+    expect(keyOf('endpoint', { url: long })).toMatch(/^sha256:[0-9a-f]{64}$/);
+    expect(keyOf('endpoint', { url: `${long}b` })).not.toBe(keyOf('endpoint', { url: long }));
+  });
+
+  test('an endpoint that is keyed again has the same key', () => {
+    fc.assert(
+      fc.property(fc.webUrl({ withQueryParameters: true, withFragments: true }), (url) => {
+        const keyed = recordKey({ type: 'endpoint', fields: { url } });
+        const again = keyed.ok ? recordKey({ type: 'endpoint', fields: keyed.fields }) : keyed;
+        expect(again).toMatchObject({ ok: true, key: keyed.ok ? keyed.key : '' });
+      }),
+      { seed },
+    );
+  });
+});
+
+describe('fields', () => {
+  const fieldsOf = (fields: Record<string, JsonValue>): Record<string, JsonValue> => {
+    const keyed = recordKey({ type: 'address', fields: { ip: '192.0.2.1', ...fields } });
+    if (!keyed.ok) throw new Error(keyed.reason);
+    return keyed.fields;
+  };
+
+  test('hostile characters are replaced, long values cut and marked, nulls left out', () => {
+    const fields = fieldsOf({
+      title: 'nul \0 here',
+      'ke\0y': { deep: ['\ud800'] },
+      gone: null,
+      long: 'x'.repeat(maxStringLength + 1),
+      infinite: Number.POSITIVE_INFINITY,
+    });
+    expect(fields).toMatchObject({
+      ip: '192.0.2.1',
+      title: 'nul \uFFFD here',
+      'ke\uFFFDy': { deep: ['\uFFFD'] },
+    });
+    expect(fields).not.toHaveProperty('gone');
+    expect(fields).not.toHaveProperty('infinite');
+    expect(String(fields.long)).toHaveLength(maxStringLength);
+    expect(String(fields.long).endsWith(cutMark)).toBe(true);
+  });
+
+  test('field count and depth are bounded, and `__proto__` is data', () => {
+    const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`f${index}`, index]));
+    expect(Object.keys(fieldsOf(many))).toHaveLength(64);
+    const nested = JSON.parse(`${'['.repeat(50_000)}${']'.repeat(50_000)}`) as JsonValue;
+    expect(JSON.stringify(fieldsOf({ nested }))).toContain('nested too deeply');
+    const polluting = fieldsOf(JSON.parse('{"__proto__": {"polluted": true}}') as Record<string, JsonValue>);
+    expect(Object.keys(polluting)).toContain('__proto__');
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+  });
+
+  test('whatever a row holds, the record can be stored as jsonb', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 20 }),
+      fc.constantFrom('\0', '\ud800', '\udc00\ud800'),
+    );
+    const value = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { depthSize: 'small' },
+        text,
+        fc.double(),
+        fc.boolean(),
+        fc.constant(null),
+        fc.array(tie('value')),
+        fc.dictionary(text, tie('value')),
+      ),
+    })).value;
+    fc.assert(
+      fc.property(fc.dictionary(text, value), (fields) => {
+        const json = canonicalJson(fieldsOf(fields as Record<string, JsonValue>));
+        expect(json.isWellFormed()).toBe(true);
+        expect(json).not.toMatch(/\\u0000|\\ud[89a-f]/i);
+        expect(JSON.parse(json)).toBeDefined();
+      }),
+      { seed },
+    );
+  });
+
+  test('sets are storable too', () => {
+    const draft: RecordDraft = {
+      type: 'address',
+      fields: { ip: '192.0.2.1' },
+      sets: { hostnames: ['a\0b'] },
+    };
+    expect(recordKey(draft)).toMatchObject({ sets: { hostnames: ['a\uFFFDb'] } });
+  });
+});
+
+test('paths reach own fields and elements only', () => {
+  const row = { 'a.b': 1, a: { b: 2, c: [{ d: 3 }] }, host: '', none: null };
+  expect(fieldAt(row, 'a.b')).toBe(1);
+  expect(fieldAt(row, 'a.c.0.d')).toBe(3);
+  expect(fieldAt(row, 'a.c.length')).toBeUndefined();
+  expect(fieldAt(row, 'a.constructor')).toBeUndefined();
+  expect(fieldAt(row, '__proto__.x')).toBeUndefined();
+  expect(pickItem(row, null)).toBe(row);
+  expect(['host', 'none', 'missing'].map((pick) => pickItem(row, pick))).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});
+
+test('a sample is short and safe to print', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 500 }), (text) => {
+      const sample = safeSample(text);
+      expect(sample.length).toBeLessThanOrEqual(200);
+      // oxlint-disable-next-line no-control-regex -- they are what must not be there
+      expect(sample).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/);
+    }),
+    { seed },
+  );
+});

@@ -1,0 +1,226 @@
+import fc from 'fast-check';
+import type { ReadEvent } from '#sonar/contracts/records.ts';
+import { recordKey } from '#sonar/domain/records.ts';
+import { caseFile, eventsOf, only } from './events-of.ts';
+
+const read = (content: string | Uint8Array, chunkSize?: number): Promise<ReadEvent[]> =>
+  eventsOf(content, { reader: 'nmap-xml' }, chunkSize);
+
+const keysOf = (events: readonly ReadEvent[]): string[] =>
+  events.flatMap((event) =>
+    event.kind === 'row' || event.kind === 'records'
+      ? event.records.map((draft) => {
+          const keyed = recordKey(draft);
+          return keyed.ok ? `${keyed.type} ${keyed.key}` : keyed.reason;
+        })
+      : [],
+  );
+const warningsOf = (events: readonly ReadEvent[]): string[] =>
+  only(events, 'warning').map(({ message }) => message);
+
+const port = (id: number | string, state = 'open', service = ''): string =>
+  `<port protocol="tcp" portid="${id}"><state state="${state}"/>${service}</port>`;
+const host = (address: string, ports: string, more = ''): string =>
+  `<host><status state="up"/><address addr="${address}" addrtype="ipv4"/>${more}<ports>${ports}</ports></host>`;
+const run = (...hosts: string[]): string => `<?xml version="1.0"?><nmaprun>${hosts.join('')}</nmaprun>`;
+
+test('a control character in a service name costs a warning and no host', async () => {
+  for (const chunkSize of [1, 7, 65_536]) {
+    const events = await read(caseFile('nmap-control-char.xml'), chunkSize);
+    expect(keysOf(events)).toEqual([
+      'address 198.51.100.7',
+      'service 198.51.100.7/tcp/9100',
+      'address 198.51.100.8',
+      'service 198.51.100.8/tcp/22',
+    ]);
+    expect(only(events, 'row').map(({ row }) => row)).toMatchObject([
+      { ip: '198.51.100.7', host: 'a.example.test', port: 9100, service: 'jet\uFFFDdirect' },
+      { ip: '198.51.100.8', host: '198.51.100.8', service: 'ssh', product: 'OpenSSH', version: '9.2p1' },
+    ]);
+    expect(warningsOf(events)).toEqual([
+      'the output is not well-formed XML, and was read all the same: 4:102: malformed character entity.',
+    ]);
+  }
+});
+
+test('of a truncated file the complete host lands, and the cut is told', async () => {
+  for (const chunkSize of [1, 65_536]) {
+    const events = await read(caseFile('nmap-truncated.xml'), chunkSize);
+    expect(keysOf(events)).toEqual(['address 198.51.100.9', 'service 198.51.100.9/tcp/443']);
+    expect(only(events, 'row')[0]?.row).toMatchObject({ tunnel: 'ssl', url: 'https://198.51.100.9/' });
+    expect(warningsOf(events)).toEqual(['the output was cut: it ends before the scan does']);
+  }
+});
+
+test('a file cut anywhere gives a prefix of its events and one warning, and never throws', async () => {
+  const whole = run(
+    host('192.0.2.1', port(80) + port(443)),
+    host('192.0.2.2', port(22, 'closed')),
+    host('192.0.2.3', port(25)),
+  );
+  const expected = keysOf(await read(whole));
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 0, max: whole.length - 1 }), async (length) => {
+      const events = await read(whole.slice(0, length));
+      const keys = keysOf(events);
+      expect(keys).toEqual(expected.slice(0, keys.length));
+      expect(only(events, 'bad').length + warningsOf(events).length).toBe(1);
+    }),
+    { seed: 20_008, numRuns: 300 },
+  );
+});
+
+test('whatever the bytes are, the reader says so and does not throw', async () => {
+  const piece = fc.constantFrom(
+    '<nmaprun>',
+    '<host>',
+    '</host>',
+    '<port portid="80">',
+    '<state state="open"/>',
+    '<address addr="192.0.2.1"/>',
+    '</port>',
+    '</nmaprun>',
+    '<',
+    '>',
+    '&x;',
+    '&#0;',
+    '\0',
+    '\u0001',
+    '<!--',
+    '-->',
+    '<![CDATA[',
+    ']]>',
+    '<!DOCTYPE',
+    '<?',
+    '?>',
+    '"',
+    "'",
+    '=',
+    ' ',
+    '\ud800',
+    'x',
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(piece, { maxLength: 25 }),
+      fc.integer({ min: 1, max: 50 }),
+      async (pieces, chunkSize) => {
+        for (const event of await read(pieces.join(''), chunkSize))
+          expect(JSON.stringify(event).isWellFormed()).toBe(true);
+      },
+    ),
+    { seed: 20_009, numRuns: 500 },
+  );
+});
+
+test('one row an open port; every up host is an address, with its names', async () => {
+  const names =
+    '<hostnames><hostname name="a.test" type="user"/><hostname name="b.test" type="PTR"/><hostname name="a.test"/></hostnames>';
+  const mac = '<address addr="00:11:22:33:44:55" addrtype="mac" vendor="Maker"/>';
+  const events = await read(
+    run(
+      host('192.0.2.1', port(80) + port(81, 'closed') + port(82, 'open|filtered') + port(83), mac + names),
+      host('192.0.2.2', ''),
+      '<host><status state="down"/><address addr="192.0.2.3" addrtype="ipv4"/></host>',
+    ),
+  );
+  expect(only(events, 'records')).toEqual([
+    {
+      kind: 'records',
+      ordinal: 0,
+      records: [
+        {
+          type: 'address',
+          fields: { ip: '192.0.2.1', mac: '00:11:22:33:44:55', vendor: 'Maker' },
+          sets: { hostnames: ['a.test', 'b.test'] },
+        },
+      ],
+    },
+    {
+      kind: 'records',
+      ordinal: 1,
+      records: [
+        { type: 'address', fields: { ip: '192.0.2.2', mac: null, vendor: null }, sets: { hostnames: [] } },
+      ],
+    },
+  ]);
+  expect(only(events, 'row').map(({ ordinal, row }) => [ordinal, row.host, row.port])).toEqual([
+    [0, 'a.test', 80],
+    [1, 'a.test', 83],
+  ]);
+  expect(warningsOf(events)).toEqual([]);
+});
+
+test.each<[string, string | undefined]>([
+  ['<service name="http"/>', 'http://192.0.2.1:8443/'],
+  ['<service name="http" tunnel="ssl"/>', 'https://192.0.2.1:8443/'],
+  ['<service name="https"/>', 'https://192.0.2.1:8443/'],
+  ['<service name="https-alt"/>', 'https://192.0.2.1:8443/'],
+  ['<service name="http-proxy"/>', 'http://192.0.2.1:8443/'],
+  ['<service name="httpd-manager"/>', undefined],
+  ['<service name="ssh"/>', undefined],
+  ['<service name="unknown"/>', undefined],
+  ['', undefined],
+])('%s has the URL %s', async (service, url) => {
+  const [row] = only(await read(run(host('192.0.2.1', port(8443, 'open', service)))), 'row');
+  expect(row?.row.url).toBe(url);
+});
+
+test('IPv6 hosts have bracketed URLs', async () => {
+  const ports = port(80, 'open', '<service name="http"/>');
+  const content = run(`<host><address addr="2001:db8::1" addrtype="ipv6"/><ports>${ports}</ports></host>`);
+  expect(only(await read(content), 'row')[0]?.row.url).toBe('http://[2001:db8::1]/');
+});
+
+test('one bad host or port is counted and loses no neighbour', async () => {
+  const events = await read(
+    run(
+      '<host><hostnames><hostname name="x.test"/></hostnames></host>',
+      host('192.0.2.1', port('many') + port(80)),
+    ),
+  );
+  expect(only(events, 'bad')).toEqual([
+    { kind: 'bad', ordinal: 0, reason: 'a host without an address', sample: 'x.test' },
+    { kind: 'bad', ordinal: 1, reason: '192.0.2.1: a port without a number', sample: 'tcp' },
+  ]);
+  expect(only(events, 'row').map(({ row }) => row.port)).toEqual([80]);
+});
+
+test('what is no nmap XML is bad, and an empty file is a cut one', async () => {
+  expect(only(await read('<html><host><address addr="192.0.2.1"/></host></html>'), 'bad')).toMatchObject([
+    { reason: 'the output is no nmap XML' },
+  ]);
+  expect(keysOf(await read('<html><host><address addr="192.0.2.1"/></host></html>'))).toEqual([]);
+  expect(only(await read('Starting Nmap 7.93'), 'bad')).toHaveLength(1);
+  expect(await read(caseFile('empty.txt'))).toEqual([
+    { kind: 'warning', message: 'the output was cut: it ends before the scan does' },
+  ]);
+});
+
+test('an error that nmap reports is a warning', async () => {
+  const finished = '<runstats><finished exit="error" errormsg="no route"/></runstats>';
+  expect(warningsOf(await read(run(finished)))).toEqual(['nmap ended with an error: no route']);
+});
+
+test('entities are never followed: neither files nor bombs', async () => {
+  const levels = Array.from(
+    { length: 20 },
+    (_, level) => `<!ENTITY e${level + 1} "${`&e${level};`.repeat(10)}">`,
+  ).join('');
+  const doctype = `<!DOCTYPE nmaprun [<!ENTITY e0 "x"><!ENTITY file SYSTEM "file:///etc/passwd">${levels}]>`;
+  const service = '<service name="&file;" product="&e20;"/>';
+  const events = await read(
+    `<?xml version="1.0"?>${doctype}<nmaprun>${host('192.0.2.1', port(80, 'open', service))}</nmaprun>`,
+  );
+  expect(only(events, 'row').map(({ row }) => [row.service, row.product])).toEqual([['&file;', '&e20;']]);
+  expect(warningsOf(events)).toHaveLength(1);
+});
+
+test.each(['<nmaprun x="', '<nmaprun><!--', '<!DOCTYPE nmaprun [', '<nmaprun>'])(
+  'reading ends where a value never does: %s',
+  async (start) => {
+    const filler = 'x'.repeat(1024 * 1024);
+    const events = await read(start + filler.repeat(20));
+    expect(warningsOf(events).join()).toMatch(/reading ended early: \d+ characters without a tag/);
+  },
+);

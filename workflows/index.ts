@@ -1,0 +1,3 @@
+// The only entry of the workflow bundle.
+export { maintenance } from './maintenance.ts';
+export { scan } from './scan.ts';
