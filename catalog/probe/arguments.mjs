@@ -81,7 +81,7 @@ export function portList(text) {
     }
     for (let port = first; port <= last; port += 1) ports.add(port);
   }
-  return [...ports].sort((a, b) => a - b);
+  return [...ports].toSorted((a, b) => a - b);
 }
 
 /** The same ports in the shortest text, as nmap takes them. @param {readonly number[]} ports ascending */

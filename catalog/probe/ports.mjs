@@ -48,7 +48,11 @@ function runNmap(host, ports, xml) {
   const args = ['-sT', '-Pn', '-n', ...family, '-p', portText(ports), '-oX', xml, host];
   return new Promise((resolve, reject) => {
     const child = spawn('nmap', args, { stdio: ['ignore', 'inherit', 'inherit'] });
-    child.on('error', (error) => (error.code === 'ENOENT' ? resolve(null) : reject(error)));
+    child.on('error', (error) =>
+      error.code === 'ENOENT'
+        ? resolve(null)
+        : reject(new Error(`nmap could not be started: ${error.message}`)),
+    );
     child.on('close', (code) => resolve(code ?? 1));
   });
 }
@@ -59,7 +63,7 @@ function runNmap(host, ports, xml) {
  * @param {readonly number[]} ports
  * @param {{timeoutMs: number, concurrency: number}} limits
  */
-export async function connectAll(address, ports, { timeoutMs, concurrency }) {
+async function connectAll(address, ports, { timeoutMs, concurrency }) {
   const states = Array.from({ length: ports.length });
   let next = 0;
   const scanNext = async () => {

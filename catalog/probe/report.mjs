@@ -35,7 +35,7 @@ export async function writeReport(args) {
 /** Regular files only: a link could lead anywhere. */
 async function* filesBelow(directory, depth) {
   const entries = await readdir(directory, { withFileTypes: true });
-  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = join(directory, entry.name);
     if (entry.isFile()) yield path;
     else if (entry.isDirectory() && depth < maxDepth) yield* filesBelow(path, depth + 1);

@@ -31,7 +31,7 @@ export async function probeWeb(args) {
  * @param {number} port
  * @param {number} timeoutMs for the whole exchange
  */
-export function fetchPage(scheme, host, port, timeoutMs) {
+function fetchPage(scheme, host, port, timeoutMs) {
   const url = new URL(`${scheme}://${isIPv6(host) ? `[${host}]` : host}:${port}/`);
   return new Promise((resolve) => {
     let done = false;

@@ -35,7 +35,7 @@ const defaultTimeoutMs = 30_000;
 
 type Query = Record<string, string | number | undefined>;
 interface Call {
-  method: 'GET' | 'POST' | 'PUT';
+  method: 'GET' | 'POST';
   path: string;
   /** For messages: "may not …", "failed to …". */
   what: string;
@@ -102,14 +102,10 @@ export function createApiClient(connection: Connection, options: ClientOptions =
         { method: 'POST', path: '/v1/definitions/validate', what: 'validate a definition', body: { source } },
         validationSchema,
       ),
-    applyDefinition: (name: string, source: string) =>
+    /** The name stands in the text. */
+    applyDefinition: (source: string) =>
       ask(
-        {
-          method: 'PUT',
-          path: `/v1/definitions/${encodeURIComponent(name)}`,
-          what: 'apply a definition',
-          body: { source },
-        },
+        { method: 'POST', path: '/v1/definitions', what: 'apply a definition', body: { source } },
         definitionSchema,
       ),
     definitions: list<Record<never, never>, z.infer<typeof definitionSchema>>(

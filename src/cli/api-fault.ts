@@ -10,11 +10,12 @@ export function faultOfAnswer(
   connection: Connection,
   what: string,
 ): SonarError {
-  const said = problem?.detail || problem?.title || `status ${status} without a reason`;
   const details: Record<string, unknown> = { status };
   if (problem !== null) details.problem = problem.code;
   if (problem?.problems !== undefined) details.problems = problem.problems;
-  return new SonarError(codeOfStatus(status), messageOfStatus(status, said, connection, what), { details });
+  return new SonarError(codeOfStatus(status), messageOfStatus(status, problem, connection, what), {
+    details,
+  });
 }
 
 function codeOfStatus(status: number): FaultCode {
@@ -31,27 +32,30 @@ function isPassing(status: number): boolean {
   return status === 408 || status === 429 || status === 502 || status === 503 || status === 504;
 }
 
-function messageOfStatus(status: number, said: string, connection: Connection, what: string): string {
-  const { apiUrl, tokenSource } = connection;
+function messageOfStatus(
+  status: number,
+  problem: Problem | null,
+  { apiUrl, tokenSource }: Connection,
+  what: string,
+): string {
+  const said = problem?.detail || problem?.title || `status ${status} without a reason`;
+  if (problem === null && status < 500)
+    return `${apiUrl} does not answer as a Sonar API does (status ${status}); check the address`;
   if (status === 401)
-    return `the API at ${apiUrl} does not know the token from ${tokenSource}: ${said}. ${wayToToken(tokenSource)}`;
-  if (status === 403)
-    return `the token from ${tokenSource} may not ${what}: ${said}. Use one of a higher role`;
-  if (status === 404 && said.startsWith('Route '))
-    return `${apiUrl} is no Sonar API of this version: ${said}`;
+    return `the API at ${apiUrl} refuses the token from ${tokenSource}: ${said}${wayToToken(tokenSource)}`;
+  if (status === 403) return `the token from ${tokenSource} may not ${what}: ${said}`;
+  if (status === 404 && /^there is no [A-Z]+ \//.test(said))
+    return `the Sonar API at ${apiUrl} is of another version: ${said}`;
   if (isPassing(status))
-    return `the API at ${apiUrl} cannot answer now (${status}): ${said}. Try again, or see: sonar doctor`;
-  if (status >= 500)
-    return `the API at ${apiUrl} failed to ${what} (${status}): ${said}. Its log has the cause`;
+    return `the API at ${apiUrl} cannot answer now (${status}): ${said}; try again, or see: sonar doctor`;
+  if (status >= 500) return `the API at ${apiUrl} failed to ${what} (${status}): ${said}`;
   return said;
 }
 
-function wayToToken(tokenSource: string): string {
-  if (tokenSource.endsWith('cli.json')) return 'Run "sonar up" again: it writes a new one';
-  return 'An admin makes one with: sonar token create --role operator --name NAME';
-}
+const wayToToken = (tokenSource: string): string =>
+  tokenSource.endsWith('cli.json') ? '; or run "sonar up" again, which writes a new one' : '';
 
-/** The fault of a request that got no answer. `sent` may be true only when the API can have acted on it. */
+/** The fault of a request that got no answer; `details.network` has the system's code. */
 export function faultOfSilence(error: unknown, connection: Connection, timeoutMs: number): SonarError {
   if (isSonarError(error)) return error;
   const { apiUrl, apiUrlSource } = connection;

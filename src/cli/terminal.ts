@@ -10,7 +10,7 @@ export interface Sink {
 export function sinkOf(stream: NodeJS.WriteStream): Sink {
   return {
     write: (text) => void stream.write(text),
-    isTerminal: Boolean(stream.isTTY),
+    isTerminal: stream.isTTY,
     size: () => ({ columns: stream.columns || 80, rows: stream.rows || 24 }),
   };
 }

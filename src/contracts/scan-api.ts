@@ -36,7 +36,7 @@ export const problemSchema = z.object({
 });
 export type Problem = z.infer<typeof problemSchema>;
 
-/** `POST /v1/definitions/validate` and `PUT /v1/definitions/{name}` take the YAML text. */
+/** `POST /v1/definitions/validate` and `POST /v1/definitions` take the YAML text, which holds the name. */
 export const definitionBodySchema = z.strictObject({ source: z.string().max(1_048_576) });
 export const validationSchema = z.object({
   valid: z.boolean(),

@@ -17,7 +17,7 @@ export interface InputProblem {
 export type GivenInput = string | number | boolean | readonly string[];
 
 /** Lines without their ends; blank ones are dropped, blanks around a line too. */
-export const linesOf = (text: string): string[] =>
+const linesOf = (text: string): string[] =>
   text
     .split(/\r?\n/)
     .map((line) => line.trim())

@@ -70,7 +70,6 @@ function pathFault(path: string): string | null {
   const names = path.split('/');
   if (names.includes('..')) return 'leaves the output folder';
   if (names.includes('') || names.includes('.')) return 'has an empty part';
-  // oxlint-disable-next-line no-control-regex -- they are what is refused
   if (/[\u0000-\u001f\u007f\\]/.test(path)) return 'holds a backslash or a control character';
   if (path.includes('${')) return 'holds a template; paths are fixed';
   if (names.some((name) => Buffer.byteLength(name) > maxNameBytes) || path.length > 1024)

@@ -132,7 +132,7 @@ class TreeBuilder {
   #scalar(node: Scalar, path: string, at: number): SourceNode | null {
     if (node.tag !== undefined)
       return this.#refuse(path, at, `the tag \`${node.tag}\` is not read`, 'leave it out');
-    const text = node.source ?? String(node.value ?? '');
+    const text = node.source ?? '';
     const quote = node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE' ? 1 : 0;
     const verbatim = this.#source.startsWith(text, at + quote) && text !== '';
     return {
@@ -171,7 +171,7 @@ class TreeBuilder {
         this.#problems.add(path, keyAt, 'a key must be a text');
         continue;
       }
-      const name = key.source ?? String(key.value ?? '');
+      const name = key.source ?? '';
       if (name === '<<') {
         this.#problems.add(path, keyAt, 'merge keys (`<<`) are not read', 'write the fields out');
         continue;

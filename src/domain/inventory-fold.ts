@@ -73,7 +73,7 @@ export function plainFields(state: RecordState): Record<string, JsonValue> {
 }
 
 /** JSON with keys in UTF-16 unit order and no spaces: equal values give equal bytes. */
-export function canonicalJson(value: JsonValue | RecordState): string {
+export function canonicalJson(value: JsonValue | RecordState | null): string {
   if (Array.isArray(value)) return `[${value.map((element) => canonicalJson(element)).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const entries = Object.entries(value as { [key: string]: JsonValue });

@@ -9,7 +9,7 @@ const maxElements = 1_000;
 /** Nesting that is kept; whatever lies deeper is replaced by a mark. Also bounds recursion. */
 const maxDepth = 12;
 
-export const cutMark = '…[cut]';
+const cutMark = '…[cut]';
 const tooDeepMark = '[nested too deeply]';
 
 /** Replaces NUL and lone surrogates by U+FFFD and cuts at `limit` UTF-16 units, marking the cut. */
@@ -48,7 +48,6 @@ export function safeSample(text: string): string {
   const flat = text
     .slice(0, 200)
     .toWellFormed()
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
     .replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '\uFFFD');
   return text.length > 200 ? `${flat.slice(0, 199)}…` : flat;
 }

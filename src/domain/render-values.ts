@@ -62,7 +62,6 @@ function faultOf(text: string, oneLine: boolean): string | null {
   if (!text.isWellFormed()) return 'holds half a surrogate pair';
   if (text.includes('\0')) return 'holds a NUL';
   // C0, DEL, C1 and the Unicode line ends; of these a text of the operator may hold tab, LF and CR.
-  // oxlint-disable-next-line no-control-regex -- they are what is refused
   const refused = oneLine
     ? /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
     : /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;

@@ -18,7 +18,6 @@ const label = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 export function normalizeDomain(text: string): string | null {
   // domainToASCII reads a whole URL authority, so only letters, digits and marks beyond ASCII reach it.
   if (!/^[\w.\-\u0080-\u{10ffff}]+$/u.test(text) || text.length > 1024) return null;
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII
   const ascii = /^[\u0000-\u007f]*$/.test(text) ? text.toLowerCase() : domainToASCII(text);
   const name = ascii.endsWith('.') ? ascii.slice(0, -1) : ascii;
   if (name === '' || name.length > 253) return null;
@@ -69,7 +68,6 @@ function hostOfUrl(text: string): Host | null {
 /** What a target stands for, or null when it is none that every tool reads alike. */
 export function parseTarget(text: string): Host | null {
   if (text === '' || text.length > 8192) return null;
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
   if (/[\u0000-\u0020\u007f-\u00a0\\\u2028\u2029]|\s/.test(text) || !text.isWellFormed()) return null;
   if (text.includes('://')) return hostOfUrl(text);
   if (text.includes('/')) {

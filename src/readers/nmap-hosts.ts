@@ -124,9 +124,10 @@ const portNumber = (text: string): number =>
   /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : Number.NaN;
 
 function rowOf(host: Host, ip: string, { protocol, port, service }: Port): Row {
+  const name = host.hostnames[0] ?? ip;
   const row: Row = {
     ip,
-    host: host.hostnames[0] ?? ip,
+    host: name,
     port,
     protocol: storableText(protocol, 16),
     state: 'open',
@@ -136,7 +137,7 @@ function rowOf(host: Host, ip: string, { protocol, port, service }: Port): Row {
     version: valueOf(service.version),
     tunnel: valueOf(service.tunnel),
   };
-  const url = urlOf(String(row.host), port, row.service, row.tunnel);
+  const url = urlOf(name, port, row.service, row.tunnel);
   return url === null ? row : { ...row, url };
 }
 

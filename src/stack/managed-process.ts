@@ -6,6 +6,7 @@ import { faultOfProcess } from './process-fault.ts';
 import { groupIsAlive, signalGroup } from './process-identity.ts';
 import { type ProcessKind, type ProcessLedger, runVariable } from './process-ledger.ts';
 import { lastLines, openLog } from './process-log.ts';
+import type { StackError } from './stack-error.ts';
 
 export interface ProcessSpec {
   name: string;
@@ -23,6 +24,8 @@ export interface ProcessSpec {
   /** Whether the process does its work now, judged by its protocol; a throw means not yet. */
   ready: (signal: AbortSignal) => Promise<void>;
   readyWithinMs: number;
+  /** What to do when it does not come up, besides reading its log. */
+  waysOut: readonly string[];
   /** Told when it ends by itself, when it serves again, and never during a stop. */
   onChange: (state: 'stopped' | 'ready', detail: string) => void;
 }
@@ -33,6 +36,7 @@ const slowestRestartMs = 15_000;
 const steadyAfterMs = 30_000;
 const probeEveryMs = 50;
 const killedWithinMs = 3_000;
+const quotedLines = 12;
 
 /** What every child gets: no more than programs need to find others, a home and a language. */
 export function baseEnvironment(): NodeJS.ProcessEnv {
@@ -57,6 +61,7 @@ export class ManagedProcess {
   #child: ChildProcess | undefined;
   #ended: Promise<string> = Promise.resolve('not started');
   #restarts = 0;
+  #logStart = 0;
   #keeper: Promise<void> = Promise.resolve();
 
   constructor(spec: ProcessSpec, ledger: ProcessLedger) {
@@ -100,13 +105,14 @@ export class ManagedProcess {
   #spawn(): void {
     const { command, args, cwd, env, log } = this.spec;
     const output = openLog(log);
+    this.#logStart = output.length;
     const child = spawn(command, args, {
       cwd,
       detached: true,
-      stdio: ['ignore', output, output],
+      stdio: ['ignore', output.descriptor, output.descriptor],
       env: { ...baseEnvironment(), ...env, [runVariable]: this.#ledger.runId },
     });
-    closeSync(output);
+    closeSync(output.descriptor);
     this.#child = child;
     if (child.pid !== undefined) this.#ledger.add(child.pid, this.spec);
     const { promise, resolve } = Promise.withResolvers<string>();
@@ -136,16 +142,16 @@ export class ManagedProcess {
       );
       const outcome = await Promise.race([probe, ended]);
       if (outcome === 'ready') return;
-      if (outcome !== 'not yet') throw faultOfProcess(this.spec, outcome.how, lastLines(this.spec.log, 12));
+      if (outcome !== 'not yet') throw this.#fault(outcome.how);
       await Promise.race([pause(probeEveryMs, signal), ended]);
     }
     const seconds = Math.round(this.spec.readyWithinMs / 1000);
-    throw faultOfProcess(
-      this.spec,
-      `was not ready after ${seconds} s`,
-      lastLines(this.spec.log, 12),
-      lastFault,
-    );
+    throw this.#fault(`was not ready after ${seconds} s`, lastFault);
+  }
+
+  #fault(what: string, cause?: unknown): StackError {
+    const tail = lastLines(this.spec.log, this.#logStart, quotedLines);
+    return faultOfProcess(this.spec, what, tail, cause);
   }
 
   async #keepUp(): Promise<void> {

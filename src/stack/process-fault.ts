@@ -3,7 +3,7 @@ import { StackError } from './stack-error.ts';
 
 /** The fault of a process that did not come up: what happened, the end of its log, and the ways out. */
 export function faultOfProcess(
-  spec: { name: string; log: string },
+  spec: { name: string; log: string; waysOut: readonly string[] },
   what: string,
   logTail: readonly string[],
   cause?: unknown,
@@ -13,7 +13,7 @@ export function faultOfProcess(
   return new StackError(
     'service_failed',
     `${spec.name} ${what}${last}\nThe end of ${spec.log}:\n${lines}`,
-    ['read the whole log named above', 'sonar doctor'],
+    ['read the whole log named above', ...spec.waysOut],
     { cause },
   );
 }

@@ -44,6 +44,7 @@ export async function superviseRole(
       name: spec.name,
       kind: 'role',
       litter: [],
+      waysOut: [],
       command: spec.command,
       args: spec.args,
       env: spec.env,

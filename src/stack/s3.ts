@@ -78,7 +78,7 @@ export async function startS3(
     log: context.log,
     stopSignal: 'SIGTERM',
     litter: grpcSockets(ports),
-    graceMs: 10_000,
+    graceMs: 5_000, // it now and then hangs while it stops; its data bears SIGKILL
     ready: () => ensureBucket(bucket, AbortSignal.any([context.signal, AbortSignal.timeout(10_000)])),
     readyWithinMs: 60_000,
   });

@@ -31,7 +31,7 @@ export interface ServiceContext {
   launch(spec: ServiceProcessSpec): Promise<ManagedProcess>;
 }
 
-export type ServiceProcessSpec = Omit<ProcessSpec, 'kind' | 'onChange' | 'litter'> &
+export type ServiceProcessSpec = Omit<ProcessSpec, 'kind' | 'onChange' | 'litter' | 'waysOut'> &
   Partial<Pick<ProcessSpec, 'litter'>>;
 
 export interface StartedService {

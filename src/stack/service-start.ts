@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DataDirectory } from './data-directory.ts';
 import type { DownloadContext } from './download-context.ts';
-import { externalService, useExternalService } from './external-service.ts';
+import { addressVariables, externalService, useExternalService } from './external-service.ts';
 import { ensureInstalled, type Installation, type InstallationWays } from './installation.ts';
 import type { PortName } from './port-names.ts';
 import { postgresData, startPostgres } from './postgres.ts';
@@ -66,13 +66,18 @@ export async function startService(
   const directory = join(start.directory.root, name);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const log = join(start.directory.logs, `${name}.log`);
+  const waysOut = [
+    `set ${addressVariables[name]} to a running one`,
+    `give its data up: rm -r ${directory}`,
+    'sonar doctor',
+  ];
   const context: ServiceContext = {
     directory,
     log,
     ports: start.ports,
     secrets: start.secrets,
     signal: start.signal,
-    launch: (spec) => start.processes.launch({ litter: [], ...spec, kind: 'service' }, start.signal),
+    launch: (spec) => start.processes.launch({ litter: [], ...spec, waysOut, kind: 'service' }, start.signal),
   };
   const { started, installation } = await startLocal(name, context, start, report);
   report('ready', started.address);

@@ -60,6 +60,22 @@ export async function work(context: AttemptContext, control: WorkControl): Promi
   }
 }
 
+/** Only what the attempt needs: small commands are many, and each folder costs as much as their start. */
+async function makeFolders(context: AttemptContext): Promise<void> {
+  const { folders, message } = context;
+  try {
+    await mkdir(folders.root, { mode: 0o700 });
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'EEXIST') throw error;
+    // The same attempt was here before and its folder could not be cleared.
+    await clearWork(context);
+    await mkdir(folders.root, { mode: 0o700 });
+  }
+  await mkdir(folders.tmp, { mode: 0o700 });
+  if (message.inputs.length > 0) await mkdir(folders.in, { mode: 0o700 });
+  if (message.outputs.some(({ path }) => path !== null)) await mkdir(folders.out, { mode: 0o700 });
+}
+
 async function askPage(context: AttemptContext, input: string, after: string | null): Promise<PageEnd> {
   const { parts, message, interrupted } = context;
   for (let tried = 0; !interrupted.aborted && !parts.signal.aborted; tried += 1) {
@@ -266,5 +282,5 @@ function resultOf(
 /** Removes what the attempt left on this disk. */
 export async function clearWork(context: AttemptContext): Promise<void> {
   await rm(context.folders.root, { recursive: true, force: true, maxRetries: 3 });
-  await rm(stdoutPath(context), { force: true });
+  if (takesStdout(context)) await rm(stdoutPath(context), { force: true });
 }

@@ -163,13 +163,10 @@ export function createAttempt(
       `result ${disposition}`,
     );
     settle('ack');
-    await forgetEverything();
-    return 'well';
-  }
-
-  async function forgetEverything(): Promise<void> {
-    await forgetResult(directories.results, attemptId);
+    // Superseded between the store and the answer, the result is still on disk.
+    if (end === null) await forgetResult(directories.results, attemptId);
     await clearWork(context);
+    return 'well';
   }
 
   /** This worker's own trouble (a full disk): the attempt goes back rather than being lost. */

@@ -8,6 +8,7 @@ import { messageOf } from '#sonar/platform/errors.ts';
 import { backoffMs, jittered, pause } from '#sonar/platform/wait.ts';
 import { forEachOf } from './for-each-of.ts';
 import { type AttemptFolders, type InputPaths, pathProblem } from './paths.ts';
+import { transferTimeoutMs } from './transfer-time.ts';
 
 export type InputsEnd =
   | { kind: 'ready'; paths: InputPaths }
@@ -32,8 +33,6 @@ export interface InputsTransfer {
 }
 
 const filesAtOnce = 4;
-/** A download that stalls is given up and begun anew; the time grows with the size at 64 KiB a second. */
-const transferTimeoutMs = (size: number) => 60_000 + size / 64;
 const maxMismatches = 3;
 const maxRenewals = 5;
 

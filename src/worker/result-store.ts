@@ -14,7 +14,7 @@ const storedResultSchema = z.object({
 });
 export type StoredResult = z.infer<typeof storedResultSchema>;
 
-/** On disk and past the page cache when it resolves. */
+/** Whole or not at all, whatever dies. A power cut may lose the name: then the attempt is lost and dispatched anew. */
 export async function storeResult(directory: string, result: StoredResult): Promise<void> {
   const path = join(directory, `${result.attemptId}.json`);
   {
@@ -23,9 +23,6 @@ export async function storeResult(directory: string, result: StoredResult): Prom
     await file.datasync();
   }
   await rename(`${path}.part`, path);
-  // The rename too must outlive a power cut.
-  await using folder = await open(directory, 'r');
-  await folder.datasync();
 }
 
 export async function forgetResult(directory: string, attemptId: string): Promise<void> {

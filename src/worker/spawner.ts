@@ -18,6 +18,8 @@ export interface RunningCommand {
 export interface Spawner {
   /** Process id of the helper; null when there is none at the moment. */
   readonly helperPid: number | null;
+  /** Forks the helper before it is needed; `run` would do it too. */
+  prepare(): void;
   run(request: Omit<SpawnRequest, 'type' | 'groups'>, onSpawned: (pid: number) => void): RunningCommand;
   /** Kills whatever runs and ends the helper. */
   stop(): Promise<void>;
@@ -87,6 +89,7 @@ export function createSpawner(groups: string, log: Logger): Spawner {
     get helperPid() {
       return helper?.pid ?? null;
     },
+    prepare: () => void ensureHelper(),
     run(request, onSpawned) {
       const { promise, resolve } = Promise.withResolvers<RunEnd>();
       runs.set(request.id, { onSpawned, resolve });

@@ -5,6 +5,7 @@ import type { UploadsAnswer } from '#sonar/contracts/worker-api.ts';
 import { messageOf } from '#sonar/platform/errors.ts';
 import { forEachOf } from './for-each-of.ts';
 import type { OutputFile } from './outputs.ts';
+import { transferTimeoutMs } from './transfer-time.ts';
 
 export type UploadEnd =
   | { kind: 'done' }
@@ -16,7 +17,6 @@ export type UploadEnd =
 /** The contract's bound for one request. */
 const filesPerRequest = 100;
 const filesAtOnce = 4;
-const uploadTimeoutMs = (size: number) => 60_000 + size / 64;
 
 export interface Uploader {
   /** One pass over what is not up yet. */
@@ -70,7 +70,7 @@ async function put(
       method: 'PUT',
       body,
       headers: target.headers,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(uploadTimeoutMs(file.entry.size))]),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(transferTimeoutMs(file.entry.size))]),
     });
     const text = response.ok ? '' : (await response.text()).slice(0, 300);
     await response.body?.cancel().catch(() => undefined);

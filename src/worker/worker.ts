@@ -102,6 +102,7 @@ export function createWorker(config: WorkerConfig, parts: { log: Logger; puller?
   function open(directories: WorkerDirectories, answer: { secret: string; pulseEveryMs: number }): void {
     const puller = parts.puller ?? createPuller(config.amqpUrl, config.tags, { log });
     const spawner = createSpawner(directories.groups, log);
+    spawner.prepare();
     const pulses = createPulses(registration, api, log, {
       state,
       answered: onPulseAnswer,

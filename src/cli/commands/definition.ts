@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { SonarError } from '#sonar/platform/errors.ts';
+import { isSonarError, SonarError } from '#sonar/platform/errors.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { formatTime } from '../figures.ts';
 import { inOrder, problemLine } from '../problem-lines.ts';
@@ -37,13 +37,14 @@ export function addDefinitionCommands(program: Command, run: Run): void {
         const { readNamedFile } = await import('../scan-inputs.ts');
         const source = readNamedFile(file, 'definition', session.surroundings.workingDirectory);
         const client = await session.api();
-        // The name stands in the text: the API reads it, so that there is one reader of definitions.
-        const { valid, name, problems } = await client.validateDefinition(source);
-        if (!valid || name === null)
-          throw new SonarError('invalid', `${file} has ${problems.length} problem(s); nothing was applied`, {
-            details: { problems, file },
+        const applied = await client.applyDefinition(source).catch((error: unknown) => {
+          if (!isSonarError(error, 'invalid')) throw error;
+          throw new SonarError('invalid', `${file}: ${error.message}; nothing was applied`, {
+            cause: error,
+            details: { ...error.details, file },
           });
-        session.answer(await client.applyDefinition(name, source), (applied) => [
+        });
+        session.answer(applied, () => [
           `${applied.name} revision ${applied.revision}: steps ${applied.steps.join(', ')}`,
           `start a scan with: sonar scan start ${applied.name}`,
         ]);

@@ -27,7 +27,7 @@ export function addServeCommand(program: Command, run: Run): void {
         const start = async (): Promise<LongRunning> => {
           const served = await serve(role, environment, { host, ...(port === undefined ? {} : { port }) });
           session.answer({ roles: role, addresses: served.addresses }, ({ addresses }) => [
-            ...Object.entries(addresses).map(([name, address]) => `${name} at ${String(address)}`),
+            ...Object.entries(addresses).map(([name, address]) => `${name} at ${address}`),
             `serving ${role.join(', ')}`,
           ]);
           return served;

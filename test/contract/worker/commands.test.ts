@@ -23,7 +23,6 @@ test('a command runs in its own folder, its declared stdout goes to the object s
   expect(object?.toString()).toBe(`${root}\n${root}\n`);
 
   await bench.watch.until('the ack', () => bench.puller.acked === 1);
-  await bench.worker.length;
   expect(bench.api.violations).toEqual([]);
 });
 

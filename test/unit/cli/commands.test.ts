@@ -157,7 +157,7 @@ describe('faults name the thing and the way out', () => {
     api.answer = () => problem(401, 'unauthenticated', 'unknown token');
     const { code, err } = await cli.run('scan', 'list');
     expect(code).toBe(1);
-    expect(err).toContain('does not know the token from SONAR_TOKEN: unknown token');
+    expect(err).toContain('refuses the token from SONAR_TOKEN: unknown token');
     expect(err).not.toContain('secret-token');
   });
 
@@ -167,7 +167,7 @@ describe('faults name the thing and the way out', () => {
     writeFileSync(join(cli.folder, '.sonar', 'cli.json'), JSON.stringify({ apiUrl: api.url, token: 'old' }));
     api.answer = () => problem(401, 'unauthenticated', 'unknown token');
     expect((await cli.run('scan', 'list')).err).toMatch(
-      /from .sonar\/cli.json: unknown token. Run "sonar up" again/,
+      /from .sonar\/cli.json: unknown token; or run "sonar up" again/,
     );
   });
 
@@ -202,7 +202,10 @@ describe('definitions', () => {
   beforeEach(() => writeFileSync(join(cli.folder, 'survey.yaml'), 'sonar: 1\nname: survey\n'));
 
   test('problems are printed as compilers do, in the order of the text', async () => {
-    api.answer = route({ 'POST /v1/definitions/validate': { json: { valid: false, name: null, problems } } });
+    api.answer = route({
+      'POST /v1/definitions/validate': { json: { valid: false, name: null, problems } },
+      'POST /v1/definitions': problem(422, 'invalid', 'the definition has 2 problem(s)', { problems }),
+    });
     const validated = await cli.run('definition', 'validate', 'survey.yaml');
     const lines =
       'survey.yaml:2:1: unknown field "x"\nsurvey.yaml:9:3: needs unknown step "a" (did you mean "ab"?)\n';
@@ -211,11 +214,11 @@ describe('definitions', () => {
     expect(applied).toEqual({
       code: 1,
       out: '',
-      err: `${lines}sonar: survey.yaml has 2 problem(s); nothing was applied\n`,
+      err: `${lines}sonar: survey.yaml: the definition has 2 problem(s); nothing was applied\n`,
     });
   });
 
-  test('apply puts the text under the name in it', async () => {
+  test('apply sends the text', async () => {
     const applied = {
       name: 'survey',
       revision: 3,
@@ -223,14 +226,11 @@ describe('definitions', () => {
       steps: ['ports'],
       appliedAt: '2026-01-02T03:04:05Z',
     };
-    api.answer = route({
-      'POST /v1/definitions/validate': { json: { valid: true, name: 'survey', problems: [] } },
-      'PUT /v1/definitions/survey': { json: applied },
-    });
+    api.answer = route({ 'POST /v1/definitions': { json: applied } });
     expect((await cli.run('definition', 'apply', 'survey.yaml')).out).toContain(
       'survey revision 3: steps ports',
     );
-    expect(api.asked[1]?.body).toEqual({ source: 'sonar: 1\nname: survey\n' });
+    expect(api.asked[0]?.body).toEqual({ source: 'sonar: 1\nname: survey\n' });
   });
 
   test('problems of a start are printed too', async () => {

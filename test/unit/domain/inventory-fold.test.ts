@@ -36,6 +36,8 @@ const observation: fc.Arbitrary<Observation> = fc.record({
 const fold = (observations: readonly Observation[]): RecordState | null =>
   observations.reduce<RecordState | null>(mergeObservation, null);
 
+const bytesOf = (observations: readonly Observation[]): string => canonicalJson(fold(observations));
+
 test('any order and any repetition of the observations give the same bytes', () => {
   const shuffled = fc
     .array(observation, { minLength: 1, maxLength: 12 })
@@ -48,10 +50,7 @@ test('any order and any repetition of the observations give the same bytes', () 
     );
   fc.assert(
     fc.property(shuffled, ([all, order, repeated]) => {
-      const expected = fold(all);
-      const other = fold([...order, ...repeated]);
-      expect(expected).not.toBeNull();
-      if (expected !== null && other !== null) expect(canonicalJson(other)).toBe(canonicalJson(expected));
+      expect(bytesOf([...order, ...repeated])).toBe(bytesOf(all));
     }),
     { seed, numRuns: 300 },
   );
@@ -102,9 +101,7 @@ test('first and last seen are the ends of what was observed; one whole observati
 
 test('a set keeps the smallest values', () => {
   const values = Array.from({ length: 200 }, (_, index) => String(index).padStart(3, '0'));
-  const state = fold(
-    [...values.toReversed()].map((value) => ({ ...at(1, 0, {}), sets: { names: [value] } })),
-  );
+  const state = fold(values.toReversed().map((value) => ({ ...at(1, 0, {}), sets: { names: [value] } })));
   expect(state?.sets.names).toEqual(values.slice(0, maxSetValues));
 });
 

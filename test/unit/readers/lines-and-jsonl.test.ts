@@ -41,6 +41,21 @@ describe('lines', () => {
     );
   });
 
+  test('are right although the source uses one buffer for every chunk', async () => {
+    async function* reused(): AsyncGenerator<Uint8Array> {
+      const chunk = new Uint8Array(4);
+      for (const piece of ['abcd', 'ef\ng', 'hij\n']) {
+        chunk.set(Buffer.from(piece));
+        yield chunk;
+      }
+    }
+    const spec = { reader: 'lines', record: null, fields: {} };
+    const lines: unknown[] = [];
+    for await (const event of readerFor(spec).read(reused(), spec))
+      if (event.kind === 'row') lines.push(event.row.line);
+    expect(lines).toEqual(['abcdef', 'ghij']);
+  });
+
   test.each([100, 65_536, 4 * maxLineBytes])(
     'a line beyond 1 MiB is bad and loses none of its neighbours (chunks of %d)',
     async (chunkSize) => {

@@ -1,11 +1,10 @@
 // Readers hold a bounded part of their input: a child with a small heap reads 50 MB, many times that heap.
 import { spawnSync } from 'node:child_process';
-import { join } from 'node:path';
 
 const megabytes = 50;
 
 test.each(['lines', 'jsonl', 'nmap-xml', 'one-line'])('memory stays flat over 50 MB: %s', (shape) => {
-  const script = join(__dirname, 'read-generated.ts');
+  const script = require.resolve('./read-generated.ts');
   const flags = ['--max-old-space-size=24', '--disable-warning=ExperimentalWarning'];
   const child = spawnSync(process.execPath, [...flags, script, shape, String(megabytes)], {
     encoding: 'utf8',
