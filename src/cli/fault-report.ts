@@ -29,7 +29,8 @@ export function reportFault(error: unknown): FaultReport {
   return {
     exitCode: exitCodeOfFault[code] ?? exitCodes.fault,
     lines: [
-      ...problems.map((problem) => problemLine(file, problem)),
+      // An api may put its only problem into the detail as well.
+      ...problems.map((problem) => problemLine(file, problem)).filter((line) => line !== safeText(message)),
       ...`sonar: ${message}`.split('\n').map(safeText),
       ...(unexpected ? stackOf(error) : []),
     ],

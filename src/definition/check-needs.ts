@@ -5,16 +5,14 @@ import type { StepDraft } from './step-draft.ts';
 
 /** Reports unknown steps, a second single need and cycles; gives the steps in an order that `needs` allow. */
 export function orderSteps(reading: FieldReading, drafts: readonly StepDraft[]): StepDraft[] {
-  const names = drafts.map(({ step }) => step.name);
+  const names = new Set(drafts.map(({ step }) => step.name));
   for (const draft of drafts) checkNeeds(reading, draft, names);
   const ordered: StepDraft[] = [];
   const placed = new Set<string>();
   let rest = [...drafts];
   while (rest.length > 0) {
     const ready = rest.find(({ step }) =>
-      step.needs.every(
-        (need) => placed.has(need.step) || need.step === step.name || !names.includes(need.step),
-      ),
+      step.needs.every((need) => placed.has(need.step) || need.step === step.name || !names.has(need.step)),
     );
     if (ready === undefined) {
       reportCycle(reading, rest);
@@ -27,14 +25,14 @@ export function orderSteps(reading: FieldReading, drafts: readonly StepDraft[]):
   return ordered;
 }
 
-function checkNeeds(reading: FieldReading, { step, needs }: StepDraft, names: readonly string[]): void {
+function checkNeeds(reading: FieldReading, { step, needs }: StepDraft, names: ReadonlySet<string>): void {
   for (const need of needs) {
     if (need.key === step.name) {
       reading.problems.add(need.path, need.keyAt, `\`${step.name}\` needs itself`);
-    } else if (!names.includes(need.key)) {
+    } else if (!names.has(need.key)) {
       const hint = meantHint(
         need.key,
-        names.filter((name) => name !== step.name),
+        [...names].filter((name) => name !== step.name),
       );
       reading.problems.add(need.path, need.keyAt, `there is no step \`${need.key}\``, hint);
     }

@@ -4,6 +4,10 @@ import type { DefinitionProblem } from '#sonar/contracts/definition.ts';
 /** Problems that are shown; more of them say nothing new. */
 const maxProblems = 200;
 
+/** Messages quote what the author wrote, which may be as long as the text. */
+const maxLength = 400;
+const short = (text: string): string => (text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text);
+
 export class ProblemList {
   readonly #lineStarts: number[] = [0];
   readonly #problems: DefinitionProblem[] = [];
@@ -21,7 +25,13 @@ export class ProblemList {
   /** @param at offset in the source */
   add(path: string, at: number, message: string, hint: string | null = null): void {
     if (this.#problems.length < maxProblems) {
-      this.#problems.push({ path, ...this.#position(at), message, hint });
+      const place = this.#position(at);
+      this.#problems.push({
+        path: short(path),
+        ...place,
+        message: short(message),
+        hint: hint && short(hint),
+      });
     }
   }
 

@@ -1,7 +1,7 @@
 // YAML text to a source tree. Everything that makes YAML surprising or dangerous ends here: tags, merge keys,
 // several documents, duplicate keys, alias bombs, depth and size.
 import {
-  type Document,
+  type Alias,
   isAlias,
   isMap,
   isPair,
@@ -19,7 +19,7 @@ import { below, type MapEntry, type ScalarNode, type SourceNode } from './source
 /** UTF-8 bytes of a definition. */
 export const maxSourceBytes = 1024 * 1024;
 /** Tokens of the text, and nodes after aliases are followed: the parser's time grows with them. */
-const maxTokens = 300_000;
+const maxTokens = 100_000;
 const maxNodes = 100_000;
 const maxDepth = 64;
 
@@ -39,7 +39,7 @@ export function readYaml(source: string, problems: ProblemList): SourceNode | nu
     problems.add('', 0, 'the definition is empty', 'begin with `sonar: 1`');
     return null;
   }
-  return new TreeBuilder(document, source, problems).build(document.contents, '', 0);
+  return new TreeBuilder(source, problems).build(document.contents, '', 0);
 }
 
 /** Refuses before the parser runs what would make it slow or overflow its stack. */
@@ -83,16 +83,17 @@ function hintOf(error: YAMLError, source: string): string | null {
 }
 
 class TreeBuilder {
-  readonly #document: Document;
   readonly #source: string;
   readonly #problems: ProblemList;
   /** Collections that are being built: an alias to one of them would never end. */
   readonly #open = new Set<Node>();
+  readonly #anchors = new Map<string, Node>();
+  /** Aliases that are being followed. */
+  #following = 0;
   #nodes = 0;
   #exhausted = false;
 
-  constructor(document: Document, source: string, problems: ProblemList) {
-    this.#document = document;
+  constructor(source: string, problems: ProblemList) {
     this.#source = source;
     this.#problems = problems;
   }
@@ -107,21 +108,35 @@ class TreeBuilder {
       this.#exhausted = true;
       return null;
     }
-    if (isAlias(node)) {
-      const target = node.resolve(this.#document);
-      if (target === undefined) {
-        return this.#refuse(
-          path,
-          here,
-          `\`*${node.source}\` names no anchor`,
-          'quote a text that begins with `*`',
-        );
-      }
-      return this.build(target, path, here);
-    }
+    if (isAlias(node)) return this.#followed(node, path, here);
+    this.#remember(node);
     if (isScalar(node)) return this.#scalar(node, path, here);
     if (isMap(node) || isSeq(node)) return this.#collection(node, path, here);
     return { kind: 'scalar', text: '', isNull: true, at: here, textAt: null };
+  }
+
+  /** The document's own look-up searches all of it for each alias: quadratic in a text of aliases. */
+  #followed(alias: Alias, path: string, at: number): SourceNode | null {
+    const target = this.#anchors.get(alias.source);
+    if (target === undefined) {
+      const hint = 'quote a text that begins with `*`';
+      return this.#refuse(path, at, `\`*${alias.source}\` names no anchor`, hint);
+    }
+    this.#following += 1;
+    const built = this.build(target, path, at);
+    this.#following -= 1;
+    return built;
+  }
+
+  /** An anchor means its last node before the alias; nodes seen again through an alias are not new. */
+  #remember(node: unknown): void {
+    if (
+      this.#following === 0 &&
+      (isScalar(node) || isMap(node) || isSeq(node)) &&
+      node.anchor !== undefined
+    ) {
+      this.#anchors.set(node.anchor, node);
+    }
   }
 
   #refuse(path: string, at: number, message: string, hint: string | null = null): null {
@@ -166,7 +181,8 @@ class TreeBuilder {
     const seen = new Map<string, number>();
     for (const pair of node.items) {
       const keyAt = startOf(pair.key) ?? at;
-      const key = isAlias(pair.key) ? pair.key.resolve(this.#document) : pair.key;
+      const key = isAlias(pair.key) ? this.#anchors.get(pair.key.source) : pair.key;
+      this.#remember(pair.key);
       if (!isScalar(key)) {
         this.#problems.add(path, keyAt, 'a key must be a text');
         continue;

@@ -4,6 +4,7 @@ import { failureCodes } from '#sonar/contracts/failure-codes.ts';
 import { outputObjectKey } from '#sonar/contracts/names.ts';
 import type { Disposition, Result } from '#sonar/contracts/worker-api.ts';
 import type { Database, Db } from '#sonar/db/pool.ts';
+import { storableJson, storableText } from '#sonar/domain/records-storable.ts';
 import { decideResult, type ResultDecision } from '#sonar/domain/result-decision.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import type { Logger } from '#sonar/platform/logger.ts';
@@ -69,7 +70,9 @@ async function accept(
 ): Promise<void> {
   const owner = { attemptId: attempt.attempt_id, workspaceId: attempt.workspace_id, taskId: attempt.task_id };
   const { manifest, ...body } = result;
-  await insertResult(tx, { ...owner, digest: result.digest, outcome: result.outcome, body });
+  // It quotes what a command said, which may hold what PostgreSQL refuses.
+  const stored = { digest: result.digest, outcome: result.outcome, body: storableJson(body) };
+  await insertResult(tx, { ...owner, ...stored });
   const files = manifest.map((entry) => ({
     ...entry,
     objectKey: outputObjectKey(attempt.workspace_id, attempt.scan_id, attempt.attempt_id, entry.sha256),
@@ -96,7 +99,10 @@ async function accept(
     digest: result.digest,
     outcome: result.outcome,
     exitCode: result.exitCode,
-    failure: decision.kind === 'fail' ? { code: decision.code, message: decision.message } : null,
+    failure:
+      decision.kind === 'fail'
+        ? { code: storableText(decision.code), message: storableText(decision.message) }
+        : null,
     finalized: toRead.length === 0,
   });
   if (toRead.length > 0)
@@ -131,6 +137,7 @@ export function manifestFault(step: Step, result: Result): string | undefined {
     const segments = entry.path.split('/');
     if (
       entry.path.includes('\0') ||
+      !entry.path.isWellFormed() ||
       segments.some((segment) => segment === '' || segment === '.' || segment === '..')
     )
       return `output "${entry.output}" has the unsafe path ${JSON.stringify(entry.path)}`;

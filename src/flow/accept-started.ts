@@ -2,7 +2,7 @@
 import type { Started, StartedAnswer } from '#sonar/contracts/worker-api.ts';
 import type { Database } from '#sonar/db/pool.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
-import { type AttemptRow, startAttempt } from '#sonar/stores/attempts.ts';
+import { type AttemptRow, deliveryRuns, startAttempt } from '#sonar/stores/attempts.ts';
 import { findIncarnation } from '#sonar/stores/workers.ts';
 
 /**
@@ -25,6 +25,7 @@ export async function acceptStarted(
     return { disposition: 'skip', reason: 'a newer incarnation of this worker has registered', serverTime };
   if (!incarnation.tags.includes(attempt.tag))
     throw new SonarError('forbidden', `worker "${started.worker}" does not serve tag "${attempt.tag}"`);
-  if (await startAttempt(database, started)) return { disposition: 'run', serverTime };
+  if ((await startAttempt(database, started)) || (await deliveryRuns(database, started)))
+    return { disposition: 'run', serverTime };
   return { disposition: 'skip', reason: 'the attempt is no longer to be started', serverTime };
 }

@@ -4,7 +4,7 @@ import type { Definition, JsonValue, Row, Step } from '#sonar/contracts/definiti
 import { failureCodes } from '#sonar/contracts/failure-codes.ts';
 import type { TaskId } from '#sonar/contracts/ids.ts';
 import type { Database } from '#sonar/db/pool.ts';
-import { valueAt } from '#sonar/domain/records-path.ts';
+import { pickItem } from '#sonar/domain/records-path.ts';
 import { storableJson } from '#sonar/domain/records-storable.ts';
 import { renderTarget } from '#sonar/domain/render.ts';
 import type { RenderContext } from '#sonar/domain/render-values.ts';
@@ -205,14 +205,8 @@ function commitBatch(
 
 function itemOf(step: Step, row: Row | string): JsonValue | undefined {
   if (typeof row === 'string') return storableJson(row);
-  const pick = step.foreach?.pick ?? null;
-  const value =
-    pick === null
-      ? 'line' in row && Object.keys(row).length === 1
-        ? row.line
-        : row
-      : valueAt(row, pick.split('.'));
-  return value === undefined || value === null ? undefined : storableJson(value);
+  const item = pickItem(row, step.foreach?.pick ?? null);
+  return item === undefined ? undefined : storableJson(item);
 }
 
 /** Why an item may not become a task, or undefined. */

@@ -5,6 +5,7 @@ import type { ScanId } from '#sonar/contracts/ids.ts';
 import type { StartScan } from '#sonar/contracts/scan-api.ts';
 import type { Database } from '#sonar/db/pool.ts';
 import { nearestName } from '#sonar/definition/nearest-name.ts';
+import { canonicalJson } from '#sonar/domain/inventory-fold.ts';
 import { parseScope } from '#sonar/domain/scope.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { newId } from '#sonar/platform/ids.ts';
@@ -24,6 +25,13 @@ export async function startScan(
   workspaceId: string,
   request: StartScan,
 ): Promise<{ scan: ScanRow; created: boolean }> {
+  const requestSha256 = hashOf(request);
+  // Before anything is judged: a newer revision must not make another answer of a request that was taken.
+  const known =
+    request.clientKey === undefined
+      ? undefined
+      : await findScanByKey(database, workspaceId, request.clientKey);
+  if (known) return again(known, request, requestSha256);
   const revision = await latestRevision(database, workspaceId, request.definition);
   if (!revision)
     throw new SonarError(
@@ -37,9 +45,6 @@ export async function startScan(
     throw new SonarError('invalid', summary(problems), { details: { problems } });
 
   const scanId = newId<ScanId>();
-  const requestSha256 = createHash('sha256')
-    .update(JSON.stringify([request.definition, request.name, inputs, scope, request.pin]))
-    .digest('hex');
   const created = await database.transaction(async (tx) => {
     const inserted = await insertScan(tx, {
       scanId,
@@ -66,12 +71,22 @@ export async function startScan(
     ? await findScan(database, scanId)
     : await findScanByKey(database, workspaceId, request.clientKey ?? '');
   if (!scan) throw new SonarError('internal', `scan ${scanId} was made and is gone`);
-  if (!created && scan.request_sha256 !== requestSha256)
-    throw new SonarError(
-      'conflict',
-      `client key "${request.clientKey}" belongs to scan ${scan.scan_id}, which was started with another request; take another key`,
-    );
-  return { scan, created };
+  return created ? { scan, created } : again(scan, request, requestSha256);
+}
+
+/** Of the request as it was made, before defaults of any revision are put in. */
+function hashOf({ definition, name, inputs, scope, pin }: StartScan): string {
+  const asked = { allow: scope?.allow ?? [], deny: scope?.deny ?? [] };
+  const request = [definition, name ?? null, inputs ?? {}, scope ? asked : null, pin ?? false];
+  return createHash('sha256').update(canonicalJson(request)).digest('hex');
+}
+
+function again(scan: ScanRow, request: StartScan, requestSha256: string): { scan: ScanRow; created: false } {
+  if (scan.request_sha256 === requestSha256) return { scan, created: false };
+  throw new SonarError(
+    'conflict',
+    `client key "${request.clientKey}" belongs to scan ${scan.scan_id}, which was started with another request; take another key`,
+  );
 }
 
 function summary(problems: Problem[]): string {
@@ -116,7 +131,7 @@ function readInputs(
     });
   }
   return Object.entries(definition.inputs).flatMap(([name, spec]) => {
-    const value = given[name] ?? spec.default;
+    const value = (Object.hasOwn(given, name) ? given[name] : undefined) ?? spec.default;
     if (value === undefined || value === null) {
       if (spec.required)
         problems.push({
@@ -138,7 +153,8 @@ function readValue(
 ): string {
   const path = `inputs.${name}`;
   const text = Array.isArray(value) ? value.join('\n') : String(value);
-  if (text.includes('\0')) problems.push({ path, message: 'the value has a NUL character' });
+  if (text.includes('\0') || !text.isWellFormed())
+    problems.push({ path, message: 'the value has a NUL or half a surrogate pair' });
   if (listInputTypes.includes(spec.type))
     return text
       .split(/\r?\n/)

@@ -13,6 +13,9 @@ export interface DatabaseUser {
 /** Who it may be, unless data is there already: then its owner. */
 const candidates = ['postgres', 'nobody'];
 
+/** Of util-linux, which Debian always has. */
+const userChanger = 'setpriv';
+
 // Both let a process pass folders it has no right to; the first grants reading only and is missing in some containers.
 const passingCapabilities = [
   { name: 'dac_read_search', bit: 2n },
@@ -50,7 +53,7 @@ export function chooseDatabaseUser(data: string, mustReach: readonly string[]): 
 }
 
 function changing(options: readonly string[]): DatabaseUser['as'] {
-  return (program, args) => ({ command: 'setpriv', args: [...options, program, ...args] });
+  return (program, args) => ({ command: userChanger, args: [...options, program, ...args] });
 }
 
 function ownerOf(data: string): { uid: number; gid: number } | undefined {
@@ -76,7 +79,7 @@ function firstCandidate(): { uid: number; gid: number } {
 
 function reaches(options: readonly string[], paths: readonly string[]): boolean {
   return paths.every(
-    (path) => spawnSync('setpriv', [...options, 'test', '-x', path], { stdio: 'ignore' }).status === 0,
+    (path) => spawnSync(userChanger, [...options, 'test', '-x', path], { stdio: 'ignore' }).status === 0,
   );
 }
 

@@ -8,7 +8,7 @@ export interface Guard {
 
 /** A guard is killed by somebody now and then at most; one that keeps ending cannot run here, and the next start cleans up. */
 const mostLaunches = 10;
-const guardEntry = fileURLToPath(new URL('./guard.ts', import.meta.url));
+const guardEntry = fileURLToPath(new URL('./guard-process.ts', import.meta.url));
 
 /** Starts the guard of a ledger, and another one should it be killed. It keeps no event loop alive. */
 export function launchGuard(ledgerFile: string): Guard {

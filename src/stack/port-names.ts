@@ -18,6 +18,12 @@ export const portNames = [
   'seaweedFiler',
   'seaweedFilerGrpc',
   'seaweedAdmin',
-  'seaweedAdminGrpc',
 ] as const;
 export type PortName = (typeof portNames)[number];
+
+/**
+ * SeaweedFS's own worker looks for the admin server's gRPC at this distance from its port, whatever was configured; so it
+ * is put there, and both have to be free.
+ */
+export const seaweedAdminGrpcDistance = 10_000;
+export const derivedPorts: Partial<Record<PortName, number>> = { seaweedAdmin: seaweedAdminGrpcDistance };

@@ -1,5 +1,5 @@
-import { ManagedProcess, type ProcessSpec } from './managed-process.ts';
 import type { ProcessLedger } from './process-ledger.ts';
+import { ManagedProcess, type ProcessSpec } from './process-supervision.ts';
 import type { StackEvent } from './stack-event.ts';
 
 /** The processes of one tier of a stack, in order of start. */

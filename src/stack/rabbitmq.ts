@@ -4,9 +4,10 @@ import { delimiter, dirname, join } from 'node:path';
 import { probeBroker } from '#sonar/transport/amqp-probe.ts';
 import type { RabbitFiles } from './debian-rabbitmq.ts';
 import type { Installation } from './installation.ts';
-import { baseEnvironment } from './managed-process.ts';
 import { loopback } from './port-memory.ts';
+import { baseEnvironment } from './process-supervision.ts';
 import type { ServiceContext, StartedService } from './service-contract.ts';
+import { openServiceData } from './service-data.ts';
 
 const user = 'sonar';
 const virtualHost = 'sonar';
@@ -21,7 +22,8 @@ export async function startRabbitmq(
   installation: Installation<RabbitFiles>,
 ): Promise<StartedService> {
   const { ports, directory, secrets } = context;
-  const env = writeConfiguration(context, installation.files);
+  const data = openServiceData(directory);
+  const env = writeConfiguration(context, installation.files, data.folder);
   await context.launch({
     name: 'epmd',
     command: join(installation.files.erlangBin, 'epmd'),
@@ -49,11 +51,12 @@ export async function startRabbitmq(
     },
     readyWithinMs: 120_000,
   });
+  data.keep();
   return { address: `${loopback}:${ports.amqp}/${virtualHost}`, env: { SONAR_AMQP_URL: url }, process };
 }
 
 /** Writes its files and returns its environment, which names every place that would otherwise be the system's. */
-function writeConfiguration(context: ServiceContext, files: RabbitFiles): NodeJS.ProcessEnv {
+function writeConfiguration(context: ServiceContext, files: RabbitFiles, data: string): NodeJS.ProcessEnv {
   const { directory, ports, secrets } = context;
   const home = join(directory, 'home');
   mkdirSync(home, { recursive: true });
@@ -85,8 +88,8 @@ function writeConfiguration(context: ServiceContext, files: RabbitFiles): NodeJS
     RABBITMQ_ADVANCED_CONFIG_FILE: file('advanced.config', '[].\n'),
     RABBITMQ_CONF_ENV_FILE: file('rabbitmq-env.conf', ''),
     RABBITMQ_ENABLED_PLUGINS_FILE: file('enabled_plugins', '[].\n'),
-    RABBITMQ_MNESIA_BASE: join(directory, 'data'),
-    RABBITMQ_LOG_BASE: join(directory, 'data', 'log'),
+    RABBITMQ_MNESIA_BASE: data,
+    RABBITMQ_LOG_BASE: join(data, 'log'),
     RABBITMQ_LOG: 'info,-color',
     RABBITMQ_PID_FILE: join(directory, 'rabbitmq.pid'),
     // The script then becomes the broker instead of waiting for it, so the signal and the pid are the broker's.

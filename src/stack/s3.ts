@@ -1,9 +1,11 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BucketAddress, ensureBucket } from '#sonar/transport/s3-setup.ts';
 import type { Installation } from './installation.ts';
 import { loopback } from './port-memory.ts';
+import { seaweedAdminGrpcDistance } from './port-names.ts';
 import type { ServiceContext, StartedService } from './service-contract.ts';
+import { openServiceData } from './service-data.ts';
 import type { OneProgram } from './wheel-installation.ts';
 
 export const standardBucket = 'sonar';
@@ -16,7 +18,7 @@ function grpcSockets(ports: ServiceContext['ports']): string[] {
     volume: ports.seaweedVolumeGrpc,
     filer: ports.seaweedFilerGrpc,
     s3: ports.s3Grpc,
-    admin: ports.seaweedAdminGrpc,
+    admin: ports.seaweedAdmin + seaweedAdminGrpcDistance,
   };
   return Object.entries(parts).map(([part, port]) => `/tmp/seaweedfs-${part}-grpc-${port}.sock`);
 }
@@ -27,8 +29,7 @@ export async function startS3(
   installation: Installation<OneProgram>,
 ): Promise<StartedService> {
   const { ports, directory, secrets } = context;
-  const data = join(directory, 'data');
-  mkdirSync(data, { recursive: true });
+  const data = openServiceData(directory);
   const bucket: BucketAddress = {
     endpoint: `http://${loopback}:${ports.s3}`,
     bucket: standardBucket,
@@ -43,9 +44,9 @@ export async function startS3(
   const configuration = join(directory, 'identities.json');
   writeFileSync(configuration, JSON.stringify({ identities }), { mode: 0o600 });
   // What the last start was told is read back from this file and would win over ports that have moved since.
-  rmSync(join(data, 'mini.options'), { force: true });
+  rmSync(join(data.folder, 'mini.options'), { force: true });
   const options = {
-    dir: data,
+    dir: data.folder,
     ip: loopback,
     'ip.bind': loopback,
     'master.telemetry': false,
@@ -66,7 +67,7 @@ export async function startS3(
     's3.config': configuration,
     'admin.ui': false,
     'admin.port': ports.seaweedAdmin, // opened without its pages too: workers of the server itself report there
-    'admin.port.grpc': ports.seaweedAdminGrpc,
+    'admin.port.grpc': ports.seaweedAdmin + seaweedAdminGrpcDistance,
     webdav: false,
   };
   const process = await context.launch({
@@ -82,6 +83,7 @@ export async function startS3(
     ready: () => ensureBucket(bucket, AbortSignal.any([context.signal, AbortSignal.timeout(10_000)])),
     readyWithinMs: 60_000,
   });
+  data.keep();
   return {
     address: bucket.endpoint,
     env: {

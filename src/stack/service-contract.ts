@@ -1,5 +1,5 @@
-import type { ManagedProcess, ProcessSpec } from './managed-process.ts';
 import type { PortName } from './port-names.ts';
+import type { ManagedProcess, ProcessSpec } from './process-supervision.ts';
 import type { StackSecrets } from './stack-secrets.ts';
 
 export const serviceNames = ['postgres', 'rabbitmq', 'temporal', 's3'] as const;

@@ -16,7 +16,7 @@ import { lockDataDirectory } from './supervisor-lock.ts';
 import { readTemporalDevFile, type TemporalDevFile } from './temporal-dev-file.ts';
 
 export type { RoleSpec, SupervisedProcess } from './role-supervision.ts';
-export type { ServiceName, StackEnvironment } from './service-contract.ts';
+export type { StackEnvironment } from './service-contract.ts';
 export type { RunningService } from './service-start.ts';
 export type { StackEvent } from './stack-event.ts';
 

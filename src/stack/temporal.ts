@@ -3,6 +3,7 @@ import { applyTemporalSetup, probeTemporal } from '#sonar/transport/temporal-set
 import type { Installation } from './installation.ts';
 import { loopback } from './port-memory.ts';
 import type { ServiceContext, StartedService } from './service-contract.ts';
+import { openServiceData } from './service-data.ts';
 import { setupOf, type TemporalDevFile } from './temporal-dev-file.ts';
 import type { OneProgram } from './wheel-installation.ts';
 
@@ -14,6 +15,7 @@ export async function startTemporal(
   ui: boolean,
 ): Promise<StartedService> {
   const { ports, directory } = context;
+  const data = openServiceData(directory);
   const address = `${loopback}:${ports.temporalFrontend}`;
   const pairs = (flag: string, values: Record<string, unknown>): string[] =>
     Object.entries(values).flatMap(([name, value]) => [flag, `${name}=${String(value)}`]);
@@ -33,7 +35,7 @@ export async function startTemporal(
       String(ports.temporalMetrics),
       ...(ui ? ['--ui-port', String(ports.temporalUi), '--ui-disable-news-fetch'] : ['--headless']),
       '--db-filename',
-      join(directory, 'temporal.db'),
+      join(data.folder, 'temporal.db'),
       '--namespace',
       file.namespace,
       '--log-level',
@@ -52,6 +54,7 @@ export async function startTemporal(
     },
     readyWithinMs: 60_000,
   });
+  data.keep();
   await applyTemporalSetup(address, setupOf(file), context.signal);
   return {
     address,

@@ -28,12 +28,9 @@ export async function findAttempt(db: Db, attemptId: string): Promise<AttemptRow
   return row;
 }
 
-/**
- * Published → Running, compare-and-set by attempt. The delivery that made it is told `run` again; any
- * other gets 0 rows.
- */
+/** Published → Running, compare-and-set by attempt: false where it is not Published any more. */
 export async function startAttempt(db: Db, started: Started): Promise<boolean> {
-  const [row] = await db.rows<{ runs: boolean }>(sql('attempt.start')`
+  const [row] = await db.rows<{ started: boolean }>(sql('attempt.start')`
     with first as (
       update sonar.task set status = 'Running', started_at = clock_timestamp()
       where attempt_id = ${started.attemptId} and status = 'Published' returning attempt_id),
@@ -42,7 +39,17 @@ export async function startAttempt(db: Db, started: Started): Promise<boolean> {
       set started_at = clock_timestamp(), delivery_id = ${started.deliveryId}, worker_name = ${started.worker},
           incarnation_id = ${started.incarnationId}, started_pulse_sequence = ${started.pulseSequence}
       from first f where a.attempt_id = f.attempt_id returning 1)
-    select exists (select from noted) or exists (
+    select exists (select from noted) as started`);
+  return row?.started ?? false;
+}
+
+/**
+ * Whether that delivery is the one whose command runs. A statement of its own: one that has waited for another
+ * call's compare-and-set sees the rows as they were before it.
+ */
+export async function deliveryRuns(db: Db, started: Started): Promise<boolean> {
+  const [row] = await db.rows<{ runs: boolean }>(sql('attempt.delivery_runs')`
+    select exists (
       select from sonar.attempt a join sonar.task t on t.attempt_id = a.attempt_id and t.status = 'Running'
       where a.attempt_id = ${started.attemptId} and a.delivery_id = ${started.deliveryId}
         and a.incarnation_id = ${started.incarnationId}) as runs`);

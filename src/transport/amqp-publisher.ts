@@ -210,15 +210,12 @@ export function createPublisher(url: string, options: PublisherOptions): Publish
       turn = mine;
       return mine;
     },
-    parked: () =>
-      new Map(
-        [...parked].filter(([, { until }]) => until > Date.now()).map(([tag, { reason }]) => [tag, reason]),
-      ),
+    parked: () => new Map([...parked].map(([tag, { reason }]) => [tag, reason])),
     async close() {
       closing.abort();
-      session.abandon('closing');
-      await turn.catch(() => undefined);
+      // Whoever still waits for confirms gets `lost`.
       await session.close();
+      await turn.catch(() => undefined);
     },
   };
 }

@@ -57,6 +57,8 @@ export function createAmqpSession(url: string, log: Logger): AmqpSession {
   let generation = 0;
   let failures = 0;
   let notBefore = 0;
+  /** Why the connection that is being lost is lost, for those whose channel it takes along. */
+  let lossReason: string | null = null;
 
   async function connectOnce(): Promise<ChannelModel> {
     try {
@@ -68,18 +70,20 @@ export function createAmqpSession(url: string, log: Logger): AmqpSession {
       epoch += 1;
       failures = 0;
       connection = model;
-      // Without a listener Node would throw; the loss itself arrives as `close`.
-      model.on('error', () => undefined);
+      lossReason = null;
+      // Comes before the channels close; the loss itself arrives as `close`.
+      model.on('error', (error) => {
+        lossReason ??= messageOf(error);
+      });
       model.on('blocked', (reason) =>
         log.warn({ operation: 'broker_blocked', address, reason }, 'the broker takes no messages'),
       );
       model.on('close', (error) => {
-        if (connection === model) connection = null;
-        if (!closed)
-          log.warn(
-            { operation: 'broker_connection_lost', address, reason: messageOf(error) },
-            'connection lost',
-          );
+        // One that was abandoned or closed has been taken away already.
+        if (connection !== model) return;
+        connection = null;
+        const reason = lossReason ?? messageOf(error);
+        log.warn({ operation: 'broker_connection_lost', address, reason }, 'connection lost');
       });
       log.debug({ operation: 'broker_connected', address, epoch }, 'connected');
       return model;
@@ -130,7 +134,7 @@ export function createAmqpSession(url: string, log: Logger): AmqpSession {
     // Before amqplib's own listener, which fails the unconfirmed messages: they must see a closed channel.
     channel.prependListener('close', () => {
       live.open = false;
-      live.loss ??= { code: null, message: 'the channel was closed' };
+      live.loss ??= { code: null, message: lossReason ?? 'the channel was closed' };
     });
     return live;
   }
@@ -154,6 +158,7 @@ export function createAmqpSession(url: string, log: Logger): AmqpSession {
       const lost = connection;
       if (lost === null) return;
       connection = null;
+      lossReason = reason;
       log.warn({ operation: 'broker_connection_abandoned', address, reason }, 'connection given up');
       lost.close().catch(() => undefined);
     },

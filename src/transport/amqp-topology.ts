@@ -1,6 +1,7 @@
 // What stands in the broker: one direct exchange, one durable queue a tag, and one place for dead letters.
 // Only the publisher declares. Each declaration runs on a throwaway channel, because the broker answers a
 // declaration that differs from what is there by closing the channel.
+import type { Channel } from 'amqplib';
 import { deadLetterExchange, deadLetterQueue, dispatchExchange, tagQueue } from '#sonar/contracts/names.ts';
 import { messageOf } from '#sonar/platform/errors.ts';
 import { type AmqpSession, amqpCode } from './amqp-session.ts';
@@ -37,10 +38,19 @@ export async function declareTag(
       durable: true,
       deadLetterExchange,
       messageTtl: settings.messageTtlMs,
-      arguments: { 'x-queue-type': settings.queueType },
+      arguments: {
+        'x-queue-type': settings.queueType,
+        // From 4.0 a quorum queue drops a message after 20 returns; attempts are counted in PostgreSQL.
+        ...(settings.queueType === 'quorum' && majorVersion(channel) >= 4 ? { 'x-delivery-limit': -1 } : {}),
+      },
     });
     await channel.bindQueue(tagQueue(tag), dispatchExchange, tag);
   }, signal);
+}
+
+function majorVersion(channel: Channel): number {
+  const { version } = channel.connection.serverProperties;
+  return Number.parseInt(version, 10);
 }
 
 /** The broker's refusal of a declaration, for people; null when it was no refusal but a loss. */

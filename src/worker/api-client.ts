@@ -26,6 +26,7 @@ import { messageOf } from '#sonar/platform/errors.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import type { Logger } from '#sonar/platform/logger.ts';
 import { signBody } from '#sonar/platform/signing.ts';
+import { bytesOf } from './response-bytes.ts';
 
 export type ApiOutcome<Answer> =
   | { kind: 'answer'; value: Answer }
@@ -180,7 +181,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
 async function boundedText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of bytesOf(response)) {
     size += chunk.length;
     if (size > maxAnswerBytes) throw new Error(`the answer is larger than ${maxAnswerBytes} bytes`);
     chunks.push(chunk);

@@ -28,10 +28,7 @@ export interface WorkControl {
 /** @throws the system's errors of this worker's own disk. */
 export async function work(context: AttemptContext, control: WorkControl): Promise<WorkEnd> {
   const { message, folders } = context;
-  await rm(folders.root, { recursive: true, force: true });
-  await rm(stdoutPath(context), { force: true });
-  for (const folder of [folders.in, folders.out, folders.tmp])
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolders(context);
 
   const inputs = await downloadInputs(message.inputs, folders, {
     page: (input, after) => askPage(context, input, after),

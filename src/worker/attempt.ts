@@ -174,7 +174,15 @@ export function createAttempt(
     log.error({ operation: 'attempt_fault', reason: messageOf(error) }, "a fault of this worker's own");
     command?.end(0);
     await command?.ended;
-    if (!delivering && !parts.signal.aborted) await release('interrupted').catch(() => undefined);
+    if (delivering || parts.signal.aborted) return 'trouble';
+    try {
+      await release('interrupted');
+    } catch (again) {
+      log.error(
+        { operation: 'attempt_fault', reason: messageOf(again) },
+        'its folder stays until the next start',
+      );
+    }
     return 'trouble';
   }
 

@@ -8,6 +8,7 @@ import { messageOf } from '#sonar/platform/errors.ts';
 import { backoffMs, jittered, pause } from '#sonar/platform/wait.ts';
 import { forEachOf } from './for-each-of.ts';
 import { type AttemptFolders, type InputPaths, pathProblem } from './paths.ts';
+import { bytesOf } from './response-bytes.ts';
 import { transferTimeoutMs } from './transfer-time.ts';
 
 export type InputsEnd =
@@ -163,14 +164,15 @@ async function fetchOnce(
       signal: AbortSignal.any([signal, AbortSignal.timeout(transferTimeoutMs(file.size))]),
     });
     if (!response.ok) {
-      await response.body?.cancel();
+      // Read to its end, so that the connection can be used again.
+      await response.arrayBuffer();
       const reason = `the object store answered ${response.status}`;
       if (response.status === 404) return { kind: 'missing', reason };
       return { kind: response.status === 403 ? 'expired' : 'passing', reason };
     }
     const hash = createHash('sha256');
     let size = 0;
-    for await (const chunk of response.body ?? []) {
+    for await (const chunk of bytesOf(response)) {
       size += chunk.length;
       if (size > file.size)
         return { kind: 'mismatch', reason: `more than the ${file.size} bytes that the api announced` };

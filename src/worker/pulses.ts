@@ -28,6 +28,8 @@ export interface Pulses {
 }
 
 const firstRetryMs = 500;
+/** A slow answer is better than none, however short the interval. */
+const minTimeoutMs = 5_000;
 
 export function createPulses(
   registration: Registration,
@@ -66,7 +68,7 @@ export function createPulses(
             draining,
             attempts,
           },
-          pulseEveryMs,
+          Math.max(pulseEveryMs, minTimeoutMs),
         );
         if (signal.aborted) return;
         if (outcome.kind === 'answer') {

@@ -72,8 +72,8 @@ async function put(
       headers: target.headers,
       signal: AbortSignal.any([signal, AbortSignal.timeout(transferTimeoutMs(file.entry.size))]),
     });
-    const text = response.ok ? '' : (await response.text()).slice(0, 300);
-    await response.body?.cancel().catch(() => undefined);
+    // Read to its end either way, so that the connection can be used again.
+    const text = (await response.text()).slice(0, 300);
     if (response.ok || response.status === 412) return null;
     return `the object store answered ${response.status} for ${file.entry.output}/${file.entry.path}: ${text}`;
   } catch (error) {

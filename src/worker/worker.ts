@@ -62,7 +62,7 @@ export function createWorker(config: WorkerConfig, parts: { log: Logger; puller?
     token: config.token,
     log,
     signal: letGo.signal,
-    answered: gate.open,
+    answered: () => gate.open(),
   });
   const registration: Registration = {
     v: messageVersion,
@@ -117,7 +117,7 @@ export function createWorker(config: WorkerConfig, parts: { log: Logger; puller?
       gate,
       log,
       signal: letGo.signal,
-      pulseSequence: pulses.sequence,
+      pulseSequence: () => pulses.sequence(),
     };
     const attempts = createAttemptsInHand(shared);
     const slots = Array.from({ length: config.slots }, () =>

@@ -5,6 +5,7 @@ import { diagnose } from '#sonar/stack/doctor.ts';
 import { ensureInstalled, planInstallation } from '#sonar/stack/installation.ts';
 import { isAtLeast } from '#sonar/stack/path-program.ts';
 import { postgresWays } from '#sonar/stack/postgres-installation.ts';
+import { openServiceData } from '#sonar/stack/service-data.ts';
 import { temporalWays } from '#sonar/stack/wheel-installation.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
@@ -113,4 +114,15 @@ test('the doctor says where each service would come from, and what is missing fo
   expect(messages).toMatch(/rabbitmq: SONAR_AMQP_URL names amqp:\/\/127.0.0.1:1\/x/);
   expect(messages).not.toContain('secret');
   expect(existsSync(cache('patient'))).toBe(false);
+});
+
+test('data of a first start that never got ready is dropped, data that served is kept', () => {
+  const directory = join(folder, 'service');
+  const half = openServiceData(directory);
+  writeFileSync(join(half.folder, 'half-made'), '');
+  const whole = openServiceData(directory);
+  expect(readdirSync(whole.folder)).toEqual([]);
+  writeFileSync(join(whole.folder, 'made'), '');
+  whole.keep();
+  expect(readdirSync(openServiceData(directory).folder)).toEqual(['made']);
 });

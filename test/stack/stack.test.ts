@@ -3,13 +3,15 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { probeDatabase } from '#sonar/db/database-probe.ts';
 import { openDatabase } from '#sonar/db/pool.ts';
 import { isAlive, type ProcessIdentity } from '#sonar/stack/process-identity.ts';
 import { type Stack, type StackEnvironment, type StackEvent, startStack } from '#sonar/stack/stack.ts';
+import { applyTemporalConfig } from '#sonar/stack/temporal-dev-file.ts';
 import { probeBroker } from '#sonar/transport/amqp-probe.ts';
 import { ensureBucket } from '#sonar/transport/s3-setup.ts';
-import { probeTemporal } from '#sonar/transport/temporal-setup.ts';
+import { applyTemporalSetup, probeTemporal } from '#sonar/transport/temporal-setup.ts';
 import { eventually, guardOf, listeningAddresses, processesOf } from './stack-observation.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
@@ -45,7 +47,7 @@ async function superviseElsewhere(
   environment: NodeJS.ProcessEnv,
   role?: string,
 ): Promise<Supervisor> {
-  const entry = join(__dirname, 'fixtures/supervisor.ts');
+  const entry = fileURLToPath(new URL('./fixtures/supervisor.ts', import.meta.url));
   const { PATH, HOME, XDG_CACHE_HOME } = process.env;
   const child = spawn(process.execPath, [entry, dataDir, ...(role ? [role] : [])], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -74,6 +76,20 @@ test('all four services answer by their protocols', async () => {
     secretAccessKey: env.AWS_SECRET_ACCESS_KEY,
   });
   expect(Buffer.from(env.SONAR_MASTER_KEYS.slice('k1:'.length), 'base64')).toHaveLength(32);
+});
+
+test('what temporal-dev.yaml says can be given to a server again, and to another namespace of it', async () => {
+  const address = stack.env.SONAR_TEMPORAL_ADDRESS;
+  await applyTemporalConfig(address);
+  await applyTemporalConfig(address, 'another');
+  const changed = {
+    namespace: 'another',
+    retentionMs: 86_400_000,
+    searchAttributes: { SonarScanName: 'Int' },
+  } as const;
+  await expect(applyTemporalSetup(address, changed)).rejects.toThrow(
+    'SonarScanName of namespace another is not of type Int',
+  );
 });
 
 test('nothing listens beyond loopback', () => {

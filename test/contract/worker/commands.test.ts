@@ -87,7 +87,13 @@ test('stdin comes from an input file or from text, and the environment is minima
     .trim()
     .split('\n')
     .map((line) => line.split('=')[0]);
-  expect(names.sort()).toEqual(['COLOR', 'HOME', 'LANG', 'PATH', 'TMPDIR']);
+  expect(names.toSorted((a = '', b = '') => (a < b ? -1 : 1))).toEqual([
+    'COLOR',
+    'HOME',
+    'LANG',
+    'PATH',
+    'TMPDIR',
+  ]);
   delete process.env.SONAR_TOKEN_CANARY;
 });
 

@@ -8,6 +8,7 @@ import type { RenderedArgument } from '#sonar/contracts/rendered-command.ts';
 import type { Result } from '#sonar/contracts/worker-api.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import { createLogger, type Logger } from '#sonar/platform/logger.ts';
+import type { Puller } from '#sonar/transport/amqp-consumer.ts';
 import { workerConfigSchema } from '#sonar/worker/config.ts';
 import { createWorker, type TagWorker } from '#sonar/worker/worker.ts';
 import { type ScriptedApi, startScriptedApi } from './scripted-api.ts';
@@ -28,7 +29,8 @@ export interface Workbench extends AsyncDisposable {
   resultOf(message: DispatchMessage): Promise<Result>;
 }
 
-export async function openWorkbench(): Promise<Workbench> {
+/** `pullFrom` makes the worker's own puller, for a real broker in place of the scripted one. */
+export async function openWorkbench(pullFrom?: (log: Logger) => Puller): Promise<Workbench> {
   const watch = createWatch();
   const api = await startScriptedApi(watch);
   const puller = createScriptedPuller(watch);
@@ -46,8 +48,8 @@ export async function openWorkbench(): Promise<Workbench> {
       directory,
       termGraceMs: 500,
       drainMs: 500,
-      startedForMs: 300,
-      resultForMs: 400,
+      startedForMs: 20_000,
+      resultForMs: 20_000,
       transferForMs: 2_000,
       retryFirstMs: 10,
       retryMaxMs: 50,
@@ -62,7 +64,7 @@ export async function openWorkbench(): Promise<Workbench> {
     log,
     config,
     worker(overrides) {
-      const worker = createWorker(config(overrides), { log, puller });
+      const worker = createWorker(config(overrides), { log, puller: pullFrom?.(log) ?? puller });
       workers.push(worker);
       return worker;
     },

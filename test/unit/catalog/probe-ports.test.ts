@@ -6,6 +6,9 @@ import type { Row } from '#sonar/contracts/definition.ts';
 import { nmapXmlReader } from '#sonar/readers/nmap-xml.ts';
 import { listen, runProbe, temporaryFolder } from './run-probe.ts';
 
+// Each test starts processes, which may wait for their turn on a loaded machine.
+jest.setTimeout(60_000);
+
 const spec = { reader: 'nmap-xml', record: null, fields: {} };
 
 /** Rows of the file; warnings and bad records are faults here. */

@@ -2,6 +2,9 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runProbe, temporaryFolder } from './run-probe.ts';
 
+// Each test starts processes, which may wait for their turn on a loaded machine.
+jest.setTimeout(60_000);
+
 async function reportOf(files: Record<string, string>): Promise<string> {
   await using folder = await temporaryFolder();
   const pages = join(folder.path, 'pages');
@@ -14,7 +17,7 @@ async function reportOf(files: Record<string, string>): Promise<string> {
   await symlink(join(folder.path, 'outside.jsonl'), join(pages, 'link.jsonl'));
   const out = join(folder.path, 'report.html');
   expect(await runProbe(['report', pages, out])).toEqual({ code: 0, stderr: '' });
-  return readFile(out, 'utf8');
+  return await readFile(out, 'utf8');
 }
 
 test('every endpoint of every folder is listed once, in the order of URLs', async () => {

@@ -7,6 +7,9 @@ import { join } from 'node:path';
 import tls from 'node:tls';
 import { listen, runProbe, temporaryFolder } from './run-probe.ts';
 
+// Each test starts processes, which may wait for their turn on a loaded machine.
+jest.setTimeout(60_000);
+
 const fixture = (name: string): string => readFileSync(join(__dirname, '../../fixtures/tls', name), 'utf8');
 const credentials = { key: fixture('loopback.key.pem'), cert: fixture('loopback.cert.pem') };
 

@@ -69,3 +69,12 @@ export class ScriptedApi {
 export function problem(status: number, code: string, detail: string, more: object = {}): Answer {
   return { status, json: { type: 'about:blank', title: code, status, code, detail, ...more } };
 }
+
+/** Answers by method and path; everything else is not found. */
+export const route =
+  (routes: Record<string, Answer | ((asked: AskedFor) => Answer)>) =>
+  (asked: AskedFor): Answer => {
+    const answer = routes[`${asked.method} ${asked.url.pathname}`];
+    if (answer === undefined) return problem(404, 'not_found', `no ${asked.url.pathname}`);
+    return typeof answer === 'function' ? answer(asked) : answer;
+  };

@@ -1,6 +1,9 @@
 // Readers hold a bounded part of their input: a child with a small heap reads 50 MB, many times that heap.
 import { spawnSync } from 'node:child_process';
 
+// Each test starts processes, which may wait for their turn on a loaded machine.
+jest.setTimeout(60_000);
+
 const megabytes = 50;
 
 test.each(['lines', 'jsonl', 'nmap-xml', 'one-line'])('memory stays flat over 50 MB: %s', (shape) => {

@@ -3,7 +3,7 @@
 import { endRun } from './process-ledger.ts';
 
 const ledgerFile = process.argv[2];
-if (!ledgerFile) throw new Error('usage: guard.ts LEDGER-FILE');
+if (!ledgerFile) throw new Error('usage: guard-process.ts LEDGER-FILE');
 
 // A Ctrl-C or a hang-up reaches the supervisor, which stops the stack in order; the guard has to outlive it.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync } from 'node:fs';
+import { closeSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs, pause } from '#sonar/platform/wait.ts';
 import { faultOfProcess } from './process-fault.ts';
@@ -36,6 +36,8 @@ const slowestRestartMs = 15_000;
 const steadyAfterMs = 30_000;
 const probeEveryMs = 50;
 const killedWithinMs = 3_000;
+/** Nothing depends yet on what was never ready, and a runtime may ignore the signal until it has booted. */
+const unreadyGraceMs = 2_000;
 const quotedLines = 12;
 
 /** What every child gets: no more than programs need to find others, a home and a language. */
@@ -62,6 +64,7 @@ export class ManagedProcess {
   #ended: Promise<string> = Promise.resolve('not started');
   #restarts = 0;
   #logStart = 0;
+  #wasReady = false;
   #keeper: Promise<void> = Promise.resolve();
 
   constructor(spec: ProcessSpec, ledger: ProcessLedger) {
@@ -91,10 +94,11 @@ export class ManagedProcess {
     const child = this.#child;
     if (child) {
       child.kill(this.spec.stopSignal);
+      const graceMs = this.#wasReady ? this.spec.graceMs : Math.min(this.spec.graceMs, unreadyGraceMs);
       const patience = new AbortController();
       await Promise.race([
         this.#ended,
-        delay(this.spec.graceMs, undefined, { signal: patience.signal }).catch(() => undefined),
+        delay(graceMs, undefined, { signal: patience.signal }).catch(() => undefined),
       ]);
       patience.abort();
       if (child.pid !== undefined) await this.#endGroup(child.pid);
@@ -106,6 +110,7 @@ export class ManagedProcess {
     const { command, args, cwd, env, log } = this.spec;
     const output = openLog(log);
     this.#logStart = output.length;
+    this.#wasReady = false;
     const child = spawn(command, args, {
       cwd,
       detached: true,
@@ -141,7 +146,10 @@ export class ManagedProcess {
         },
       );
       const outcome = await Promise.race([probe, ended]);
-      if (outcome === 'ready') return;
+      if (outcome === 'ready') {
+        this.#wasReady = true;
+        return;
+      }
       if (outcome !== 'not yet') throw this.#fault(outcome.how);
       await Promise.race([pause(probeEveryMs, signal), ended]);
     }
@@ -188,6 +196,7 @@ export class ManagedProcess {
       signalGroup(group, 'SIGKILL');
       await delay(10);
     }
+    for (const file of this.spec.litter) rmSync(file, { force: true });
     this.#ledger.remove(group);
   }
 }

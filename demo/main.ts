@@ -1,0 +1,237 @@
+// `npm run demo`: the whole of Sonar on this machine, one survey of a few local servers, the inventory, the end.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type ApiClient, createApiClient } from '#sonar/cli/api-client.ts';
+import { chooseApiPort } from '#sonar/cli/api-port.ts';
+import { elapsedMs, followScan, lastSeen, summaryOf } from '#sonar/cli/follow-scan.ts';
+import { renderTable } from '#sonar/cli/table.ts';
+import { sinkOf, wantsColour, widthOf } from '#sonar/cli/terminal.ts';
+import { progressLine } from '#sonar/cli/up-lines.ts';
+import { watchScan } from '#sonar/cli/watch-scan.ts';
+import type { InventoryItem, ScanDetail } from '#sonar/contracts/scan-api.ts';
+import { migrate } from '#sonar/db/migrator.ts';
+import { messageOf } from '#sonar/platform/errors.ts';
+import { createLocalToken } from '#sonar/roles/bootstrap.ts';
+import { type Stack, startStack } from '#sonar/stack/stack.ts';
+import { startTargetServers, type TargetServers } from './target-servers.ts';
+
+const root = join(import.meta.dirname, '..');
+const entry = join(root, 'src', 'main.ts');
+const host = '127.0.0.1';
+const workers = [
+  { name: 'demo-ports', tags: 'nmap', slots: '4' },
+  { name: 'demo-web', tags: 'web,report', slots: '4' },
+];
+
+const { values: options } = parseArgs({
+  options: {
+    keep: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    data: { type: 'string', default: join(root, '.sonar', 'demo') },
+  },
+});
+// With --json stdout belongs to the one line at the end.
+const out = sinkOf(options.json ? process.stderr : process.stdout);
+const say = (line: string): void => out.write(`${line}\n`);
+
+const interruption = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.on(signal, () => interruption.abort(new Error(`interrupted by ${signal}`)));
+
+async function main(signal: AbortSignal): Promise<void> {
+  const startedAt = performance.now();
+  say('Services: real PostgreSQL, RabbitMQ, Temporal and S3 on loopback');
+  const stack = await startStack({
+    dataDir: options.data,
+    environment: process.env,
+    signal,
+    onProgress: (event) => say(progressLine(event)),
+  });
+  let servers: TargetServers | undefined;
+  try {
+    const { client, apiUrl } = await startRoles(stack, signal);
+    servers = await startTargetServers();
+    const detail = await survey(client, servers, signal);
+    const items = await inventoryOf(client, detail);
+    showInventory(items);
+    say('');
+    say(`Scan         ${summaryOf(detail, Date.now())}`);
+    say(`API          ${apiUrl}`);
+    say(`Temporal UI  ${stack.temporalUiUrl ?? 'not started'} (workflow ${detail.temporalWorkflowId})`);
+    if (options.keep) await keep(signal);
+    if (options.json) report(detail, items, (performance.now() - startedAt) / 1000);
+    process.exitCode = detail.status === 'Completed' ? 0 : 3;
+  } finally {
+    await servers?.close();
+    await stack.stop();
+    say('everything is stopped; the data stays in .sonar/demo');
+  }
+}
+
+/** Schema, tokens, all control roles and two workers, each a process that the stack watches over. */
+async function startRoles(stack: Stack, signal: AbortSignal): Promise<{ client: ApiClient; apiUrl: string }> {
+  await migrate(stack.env.SONAR_DATABASE_URL);
+  const [adminToken, workerToken] = await Promise.all([
+    createLocalToken(stack.env.SONAR_DATABASE_URL, 'admin'),
+    createLocalToken(stack.env.SONAR_DATABASE_URL, 'worker'),
+  ]);
+  const port = await chooseApiPort(undefined);
+  const apiUrl = `http://${host}:${port}`;
+  const launch = (
+    name: string,
+    args: string[],
+    env: Record<string, string>,
+    ready?: () => Promise<boolean>,
+  ) =>
+    stack.supervise({
+      name,
+      command: process.execPath,
+      args: ['--disable-warning=ExperimentalWarning', entry, ...args],
+      env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
+      ...(ready ? { ready } : {}),
+    });
+  say(progressLine({ service: 'roles', state: 'starting' }));
+  const since = performance.now();
+  await launch(
+    'roles',
+    ['serve', '--role', 'all', '--host', host, '--port', String(port)],
+    { ...stack.env },
+    async () => {
+      const answer = await fetch(`${apiUrl}/health/ready`, { signal: AbortSignal.timeout(2_000) });
+      await answer.body?.cancel();
+      return answer.ok;
+    },
+  );
+  say(
+    progressLine({
+      service: 'roles',
+      state: 'ready',
+      seconds: (performance.now() - since) / 1000,
+      detail: 'api, reconciler, finalizer, publisher',
+    }),
+  );
+  signal.throwIfAborted();
+  const client = createApiClient(
+    { apiUrl, apiUrlSource: 'the demo', token: adminToken, tokenSource: 'the demo' },
+    { signal },
+  );
+  // The bundled probe is a command like any other: the worker finds it on its PATH.
+  const path = `${join(root, 'catalog', 'bin')}:${process.env.PATH ?? ''}`;
+  await Promise.all(
+    workers.map((worker) =>
+      launch(
+        worker.name,
+        [
+          'worker',
+          'start',
+          '--name',
+          worker.name,
+          '--tags',
+          worker.tags,
+          '--slots',
+          worker.slots,
+          '--dir',
+          join(options.data, 'workers'),
+        ],
+        {
+          PATH: path,
+          SONAR_API_URL: apiUrl,
+          SONAR_TOKEN: workerToken,
+          SONAR_AMQP_URL: stack.env.SONAR_AMQP_URL,
+        },
+      ),
+    ),
+  );
+  for (const worker of workers)
+    say(progressLine({ service: worker.name, state: 'ready', detail: `tags ${worker.tags}` }));
+  return { client, apiUrl };
+}
+
+async function isAlive(client: ApiClient, name: string): Promise<boolean> {
+  const { items } = await client.workers.take({}, 100);
+  return items.some(
+    (worker) => worker.name === name && worker.state === 'alive' && worker.lastPulseAt !== null,
+  );
+}
+
+async function survey(client: ApiClient, servers: TargetServers, signal: AbortSignal): Promise<ScanDetail> {
+  const source = readFileSync(join(root, 'catalog', 'loopback-survey.yaml'), 'utf8');
+  const definition = await client.applyDefinition(source);
+  say(`\nDefinition ${definition.name}, revision ${definition.revision}: ${definition.steps.join(' → ')}`);
+  const scan = await client.startScan({
+    definition: definition.name,
+    name: 'demo',
+    inputs: { targets: servers.addresses, ports: servers.services.map((service) => service.port).join(',') },
+    scope: { allow: ['127.0.0.0/8'], deny: [] },
+  });
+  const events = watchScan(client, scan.id, { reached: true, pollMs: 500, signal });
+  const last = options.json
+    ? await lastSeen(events)
+    : await followScan(events, out, { environment: process.env });
+  signal.throwIfAborted();
+  if (!last) throw new Error(`scan ${scan.id} was not seen`);
+  return last;
+}
+
+async function inventoryOf(client: ApiClient, detail: ScanDetail): Promise<InventoryItem[]> {
+  return Array.fromAsync(client.inventory.each({ scan: detail.id }));
+}
+
+function showInventory(items: readonly InventoryItem[]): void {
+  say('\nInventory');
+  const columns = [
+    { title: 'TYPE', cell: (item: InventoryItem) => item.type },
+    { title: 'KEY', cell: (item: InventoryItem) => item.key },
+    { title: 'STATUS', cell: (item: InventoryItem) => textOf(item.fields.status ?? item.fields.state) },
+    { title: 'TITLE', cell: (item: InventoryItem) => textOf(item.fields.title), shrinkTo: 10 },
+    { title: 'CERTIFICATE', cell: (item: InventoryItem) => textOf(item.fields.tlsSubject), shrinkTo: 10 },
+  ];
+  for (const line of renderTable(columns, items, {
+    width: widthOf(out),
+    colour: wantsColour(out, process.env),
+  }))
+    say(line);
+}
+
+const textOf = (value: unknown): string | null =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : null;
+
+function keep(signal: AbortSignal): Promise<void> {
+  say('\nKept up: look at the Temporal UI, then end it with Ctrl-C.');
+  return new Promise((resolve) => {
+    const alive = setInterval(() => undefined, 60_000);
+    signal.addEventListener('abort', () => {
+      clearInterval(alive);
+      resolve();
+    });
+  });
+}
+
+/** The one line of `--json`. */
+function report(detail: ScanDetail, items: readonly InventoryItem[], seconds: number): void {
+  const sum = (count: (counts: ScanDetail['steps'][number]['counts']) => number): number =>
+    detail.steps.reduce((total, step) => total + count(step.counts), 0);
+  const inventory: Record<string, number> = {};
+  for (const item of items) inventory[item.type] = (inventory[item.type] ?? 0) + 1;
+  process.stdout.write(
+    `${JSON.stringify({
+      scan: { status: detail.status, id: detail.id, seconds: elapsedMs(detail, Date.now()) / 1000 },
+      tasks: {
+        completed: sum((counts) => counts.completed),
+        failed: sum((counts) => counts.failed),
+        cancelled: sum((counts) => counts.cancelled),
+        noWork: sum((counts) => counts.noWork),
+      },
+      inventory,
+      seconds: Math.round(seconds * 10) / 10,
+    })}\n`,
+  );
+}
+
+try {
+  await main(interruption.signal);
+} catch (error) {
+  process.stderr.write(`demo: ${messageOf(error)}\n`);
+  process.exitCode = interruption.signal.aborted ? 130 : 1;
+}

@@ -1,0 +1,286 @@
+// Messages, callbacks and uploads when the broker, the api or the object store do what they do on bad days.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { problem } from './scripted-api.ts';
+import { poll } from './watch.ts';
+import { openWorkbench, type Workbench } from './workbench.ts';
+
+const shell = (script: string) => ['/bin/sh', '-c', script];
+const stdoutOutput = [{ name: 'records', path: null, optional: false }];
+const away = { status: 503, body: 'away' };
+const folder = (bench: Workbench, name: string) => readdirSync(join(bench.directory, 'bench', name));
+
+/** A command that counts its runs in a file and ends when another file appears. */
+function held(bench: Workbench) {
+  const runs = join(bench.directory, 'runs');
+  const end = join(bench.directory, 'end');
+  return {
+    command: shell(`echo run >> ${runs}; until [ -e ${end} ]; do sleep 0.02; done; echo out`),
+    started: () => poll('the command runs', () => count() > 0),
+    end: () => writeFileSync(end, ''),
+    runs: count,
+  };
+  function count() {
+    try {
+      return readFileSync(runs, 'utf8').trim().split('\n').length;
+    } catch {
+      return 0;
+    }
+  }
+}
+
+test('a broker that closes the channel under a running command neither stops nor repeats it', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker({ slots: 2 }).start();
+  const command = held(bench);
+  const message = bench.message(command.command);
+  bench.puller.push(message);
+  await command.started();
+  for (let round = 0; round < 3; round += 1) {
+    bench.puller.loseChannels();
+    await bench.watch.until(
+      'the message is held again',
+      () => bench.puller.queued === 0 && bench.puller.held === 1,
+    );
+  }
+  command.end();
+  expect(await bench.resultOf(message)).toMatchObject({ outcome: 'completed' });
+  await bench.watch.until(
+    'the ack of the adopted delivery',
+    () => bench.puller.acked === 1 && bench.puller.held === 0,
+  );
+  expect(command.runs()).toBe(1);
+  expect(bench.api.of('started')).toHaveLength(1);
+  expect(bench.puller.requeued).toBe(0);
+});
+
+test('a second copy of a message in hand is dropped and the first stays held', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker({ slots: 2 }).start();
+  const command = held(bench);
+  const message = bench.message(command.command);
+  bench.puller.push(message);
+  await command.started();
+  bench.puller.push(message);
+  await bench.watch.until('the copy is acked', () => bench.puller.acked === 1 && bench.puller.held === 1);
+  command.end();
+  await bench.watch.until('the first is acked', () => bench.puller.acked === 2);
+  expect(command.runs()).toBe(1);
+});
+
+test('a message that another delivery has started is skipped and acked', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker().start();
+  bench.api.script.started = () => ({
+    status: 200,
+    body: { disposition: 'skip', reason: 'running elsewhere', serverTime: '' },
+  });
+  bench.puller.push(bench.message(['/bin/true']));
+  await bench.watch.until('the ack', () => bench.puller.acked === 1);
+  expect(bench.api.of('result')).toEqual([]);
+});
+
+test('what is no dispatch message, or is refused by the api, becomes a dead letter', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker().start();
+  bench.api.script.started = () => problem(422, 'invalid');
+  bench.puller.push('not json');
+  bench.puller.push('{"v": 1}');
+  bench.puller.push(bench.message(['/bin/true']));
+  await bench.watch.until('three dead letters', () => bench.puller.dead.length === 3);
+  expect(bench.puller.requeued).toBe(0);
+});
+
+test('while `started` gets no answer the message goes back, without a spin, and its delivery id stays', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker({ startedForMs: 300 }).start();
+  let broken = true;
+  bench.api.script.started = () => (broken ? away : undefined);
+  const message = bench.message(['/bin/true']);
+  bench.puller.push(message);
+  await bench.watch.until('the message went back twice', () => bench.puller.requeued === 2);
+  // Each turn tried for startedForMs; a spin would have made hundreds.
+  expect(bench.puller.delivered).toBeLessThanOrEqual(3);
+  broken = false;
+  expect(await bench.resultOf(message)).toMatchObject({ outcome: 'completed' });
+  expect(new Set(bench.api.of('started').map(({ deliveryId }) => deliveryId)).size).toBe(1);
+});
+
+test('an api outage during a long command costs nothing: kept, listed, resent, and the redelivery gets its ack', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker({ slots: 1, resultForMs: 400 }).start();
+  const command = held(bench);
+  const message = bench.message(command.command, { outputs: stdoutOutput });
+  bench.puller.push(message);
+  await command.started();
+  let broken = true;
+  for (const step of ['pulse', 'uploads', 'result'] as const)
+    bench.api.script[step] = () => (broken ? 'cut' : undefined);
+  command.end();
+  await bench.watch.until('the message went back', () => bench.puller.requeued === 1);
+  const waiting = bench.message(['/bin/true']);
+  bench.puller.push(waiting);
+  const pulsesBefore = bench.api.of('pulse').length;
+  await bench.watch.until('pulses go on', () => bench.api.of('pulse').length > pulsesBefore + 2);
+  // Nothing is pulled meanwhile, and the attempt is still listed.
+  expect(bench.puller.queued).toBe(2);
+  expect(bench.api.of('pulse').at(-1)).toMatchObject({ attempts: [message.attemptId], freeSlots: 0 });
+  broken = false;
+  expect(await bench.resultOf(message)).toMatchObject({ outcome: 'completed' });
+  expect(await bench.resultOf(waiting)).toMatchObject({ outcome: 'completed' });
+  await bench.watch.until('both acks', () => bench.puller.acked === 2 && bench.puller.queued === 0);
+  expect(command.runs()).toBe(1);
+  await poll(
+    'the disk is clear',
+    () =>
+      folder(bench, 'results').length + folder(bench, 'work').length + folder(bench, 'streams').length === 0,
+  );
+});
+
+test('kept results have a bound: when as many wait as there are slots, nothing more is pulled', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker({ slots: 2, resultForMs: 400 }).start();
+  let broken = true;
+  bench.api.script.result = () => (broken ? away : undefined);
+  const messages = Array.from({ length: 6 }, () => bench.message(['/bin/true']));
+  for (const message of messages) bench.puller.push(message);
+  await bench.watch.until('two results are kept', () => bench.puller.requeued >= 2);
+  const pulses = bench.api.of('pulse').length;
+  await bench.watch.until('the pulse shows no room', () =>
+    bench.api
+      .of('pulse')
+      .slice(pulses)
+      .some(({ freeSlots, attempts }) => freeSlots === 0 && attempts.length >= 2),
+  );
+  expect(bench.api.of('pulse').every(({ attempts }) => attempts.length <= 4)).toBe(true);
+  broken = false;
+  for (const message of messages) await bench.resultOf(message);
+  await bench.watch.until('all are acked', () => bench.puller.queued === 0 && bench.puller.held === 0);
+});
+
+test.each(['accepted', 'duplicate', 'conflict', 'superseded', 'rejected'] as const)(
+  'the disposition %s ends the attempt',
+  async (disposition) => {
+    await using bench = await openWorkbench();
+    await bench.worker().start();
+    bench.api.script.result = () => ({ status: 200, body: { disposition, serverTime: '' } });
+    bench.puller.push(bench.message(['/bin/true']));
+    await bench.watch.until('the ack', () => bench.puller.acked === 1);
+    expect(bench.api.of('result')).toHaveLength(1);
+    await poll(
+      'the disk is clear',
+      () => folder(bench, 'results').length + folder(bench, 'work').length === 0,
+    );
+  },
+);
+
+test("a problem of Sonar's own ends the attempt, a proxy's page does not", async () => {
+  await using bench = await openWorkbench();
+  await bench.worker().start();
+  bench.api.script.result = (_, count) => {
+    if (count === 1) return { status: 404, body: '<html>no backend</html>' };
+    if (count === 2) return { status: 429, body: '' };
+    return count === 3 ? { status: 200, body: '<html>log in</html>' } : problem(422, 'invalid');
+  };
+  bench.puller.push(bench.message(['/bin/true']));
+  await bench.watch.until('the ack', () => bench.puller.acked === 1);
+  expect(bench.api.of('result')).toHaveLength(4);
+});
+
+test('every send of a result is the same to the byte and signed anew', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker().start();
+  bench.api.script.result = (_, count) => (count < 4 ? away : undefined);
+  const message = bench.message(['/bin/true']);
+  bench.puller.push(message);
+  await bench.resultOf(message);
+  expect(new Set(bench.api.of('result').map((result) => JSON.stringify(result))).size).toBe(1);
+  expect(bench.api.violations).toEqual([]);
+});
+
+test('a skewed clock is corrected by what the api says, not taken for a refusal', async () => {
+  await using bench = await openWorkbench();
+  bench.api.clockOffsetMs = 200_000;
+  await bench.worker().start();
+  const message = bench.message(shell('echo out'), { outputs: stdoutOutput });
+  bench.puller.push(message);
+  expect(await bench.resultOf(message)).toMatchObject({ outcome: 'completed' });
+  bench.api.clockOffsetMs = -200_000;
+  const next = bench.message(['/bin/true']);
+  bench.puller.push(next);
+  expect(await bench.resultOf(next)).toMatchObject({ outcome: 'completed' });
+  expect(bench.api.violations).toEqual([]);
+});
+
+test('uploads ask again when a URL has expired, and take 412 for done', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker().start();
+  bench.api.store = (_, count) => {
+    if (count === 1) return { status: 403, body: 'expired' };
+    if (count === 2) return { status: 500, body: 'broken' };
+    return count === 3 ? { status: 412, body: 'there' } : undefined;
+  };
+  const message = bench.message(shell('echo out'), { outputs: stdoutOutput });
+  bench.puller.push(message);
+  const result = await bench.resultOf(message);
+  expect(result.manifest).toHaveLength(1);
+  expect(bench.api.of('uploads')).toHaveLength(3);
+});
+
+test('downloads ask again when a URL has expired, and go on after a broken connection', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker().start();
+  const message = bench.message(['/bin/cat'], {
+    inputs: [{ name: 'hosts', as: 'file' }],
+    stdin: [{ kind: 'in', name: 'hosts' }],
+  });
+  bench.api.addInput(message.attemptId, 'hosts', { 'h.txt': 'x'.repeat(100_000) });
+  bench.api.store = (_, count) =>
+    count === 1 ? { status: 403, body: 'expired' } : count === 2 ? 'cut' : undefined;
+  bench.puller.push(message);
+  expect(await bench.resultOf(message)).toMatchObject({ outcome: 'completed', stdout: { size: 100_000 } });
+  expect(bench.api.of('inputs')).toHaveLength(2);
+});
+
+test('an object store that stays away releases the attempt instead of failing it', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker({ transferForMs: 100 }).start();
+  const message = bench.message(['/bin/true'], { inputs: [{ name: 'hosts', as: 'file' }] });
+  bench.api.addInput(message.attemptId, 'hosts', { 'h.txt': 'x' });
+  bench.api.store = () => 'cut';
+  bench.puller.push(message);
+  await bench.watch.until('the ack', () => bench.puller.acked === 1);
+  expect(bench.api.of('release')).toMatchObject([{ reason: 'interrupted' }]);
+  expect(bench.api.of('result')).toEqual([]);
+});
+
+test('outputs are uploaded in requests of at most a hundred, equal ones once', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker().start();
+  const message = bench.message(
+    [
+      ...shell('mkdir "$1"; for n in $(seq 1 250); do echo $((n % 150)) > "$1/$n"; done'),
+      'script',
+      [{ kind: 'out', name: 'parts' }],
+    ],
+    {
+      outputs: [{ name: 'parts', path: 'parts', optional: false }],
+    },
+  );
+  bench.puller.push(message);
+  const result = await bench.resultOf(message);
+  expect(result.manifest).toHaveLength(250);
+  expect(bench.api.of('uploads').map(({ files }) => files.length)).toEqual([100, 50]);
+  expect(bench.api.objects.size).toBe(150);
+});
+
+test('uploads that the api will not take make the attempt fail, and say why', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker().start();
+  bench.api.script.uploads = () => problem(413, 'too_large');
+  const message = bench.message(shell('echo out'), { outputs: stdoutOutput });
+  bench.puller.push(message);
+  const result = await bench.resultOf(message);
+  expect(result).toMatchObject({ outcome: 'failed', manifest: [], failure: { code: 'output_refused' } });
+  expect(result.failure?.message).toContain('scripted too_large');
+});

@@ -1,0 +1,220 @@
+// Real processes: nothing of a command outlives what should have ended it.
+import { type ChildProcess, fork } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { processStart } from '#sonar/worker/process-trace.ts';
+import { poll } from './watch.ts';
+import { openWorkbench, type Workbench } from './workbench.ts';
+
+const shell = (script: string) => ['/bin/sh', '-c', script];
+const gone = (pid: number) => poll(`process ${pid} is gone`, () => processStart(pid) === null);
+
+/** A script that starts a tree of three, all deaf to SIGTERM unless said otherwise, and writes their ids to `pids`. */
+const tree = (pids: string, deaf = true) =>
+  shell(
+    `${deaf ? "trap '' TERM;" : ''} sh -c 'sleep 300 & echo $! >> ${pids}; echo $$ >> ${pids}; wait; sleep 300' & echo $$ >> ${pids}; wait; sleep 300`,
+  );
+
+function pidsIn(path: string): number[] {
+  try {
+    return readFileSync(path, 'utf8').trim().split('\n').map(Number);
+  } catch {
+    return [];
+  }
+}
+
+async function treeOf(path: string): Promise<number[]> {
+  await poll('the tree of three runs', () => pidsIn(path).length === 3);
+  return pidsIn(path);
+}
+
+const running = (bench: Workbench, attemptId: string) =>
+  bench.watch.until('a pulse that lists the attempt', () =>
+    bench.api.of('pulse').some(({ attempts }) => attempts.includes(attemptId)),
+  );
+
+test('a timeout ends the whole tree, though it is deaf to SIGTERM', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker({ termGraceMs: 100 }).start();
+  const pids = join(bench.directory, 'pids');
+  const message = bench.message(tree(pids), { timeoutMs: 1_500 });
+  bench.puller.push(message);
+  const tree3 = await treeOf(pids);
+  const result = await bench.resultOf(message);
+  expect(result).toMatchObject({
+    outcome: 'timed_out',
+    exitCode: null,
+    signal: 'SIGKILL',
+    failure: { code: 'command_timed_out' },
+  });
+  await Promise.all(tree3.map(gone));
+});
+
+test('what was written before a timeout is kept', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker({ termGraceMs: 100 }).start();
+  const message = bench.message(shell('echo early; exec sleep 300'), {
+    timeoutMs: 1_500,
+    outputs: [{ name: 'records', path: null, optional: false }],
+  });
+  bench.puller.push(message);
+  const result = await bench.resultOf(message);
+  expect(result).toMatchObject({ outcome: 'timed_out', signal: 'SIGTERM' });
+  expect(bench.api.objects.get(`${message.attemptId}/${result.stdout.sha256}`)?.toString()).toBe('early\n');
+});
+
+test('a cancel ends the tree and still sends a result', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker({ termGraceMs: 100 }).start();
+  const pids = join(bench.directory, 'pids');
+  const message = bench.message(tree(pids));
+  bench.puller.push(message);
+  const tree3 = await treeOf(pids);
+  bench.api.pulse.cancel.push(message.attemptId);
+  expect(await bench.resultOf(message)).toMatchObject({ outcome: 'cancelled', manifest: [] });
+  await Promise.all(tree3.map(gone));
+  await bench.watch.until('the ack', () => bench.puller.acked === 1);
+});
+
+test('what a superseded attempt runs is ended and nothing is sent', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker({ termGraceMs: 100 }).start();
+  const pids = join(bench.directory, 'pids');
+  const message = bench.message(tree(pids));
+  bench.puller.push(message);
+  const tree3 = await treeOf(pids);
+  bench.api.pulse.superseded.push(message.attemptId);
+  await bench.watch.until('the ack', () => bench.puller.acked === 1);
+  await Promise.all(tree3.map(gone));
+  expect(bench.api.of('result')).toEqual([]);
+  expect(bench.api.of('release')).toEqual([]);
+});
+
+test('what a command left running is killed when it exits, and does not hold up its result', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker().start();
+  const pids = join(bench.directory, 'pids');
+  // The second one has left the group and holds stdout open.
+  const message = bench.message(
+    shell(
+      `sleep 300 & echo $! > ${pids}; setsid sh -c 'echo $$ >> ${pids}; exec sleep 300' & until [ "$(wc -l < ${pids})" = 2 ]; do :; done; echo done`,
+    ),
+  );
+  bench.puller.push(message);
+  expect(await bench.resultOf(message)).toMatchObject({ outcome: 'completed', exitCode: 0 });
+  await Promise.all(pidsIn(pids).map(gone));
+});
+
+function startLoneWorker(bench: Workbench, message: object, name: string): ChildProcess {
+  const path = fileURLToPath(new URL('./lone-worker-process.ts', import.meta.url));
+  const config = JSON.stringify(bench.config({ name }));
+  return fork(path, [config, JSON.stringify(message)], {
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+}
+
+const exited = (child: ChildProcess) => new Promise((resolve) => child.once('exit', resolve));
+
+test('a worker killed by SIGKILL takes the process groups of its commands with it', async () => {
+  await using bench = await openWorkbench();
+  const pids = join(bench.directory, 'pids');
+  const child = startLoneWorker(bench, bench.message(tree(pids)), 'lone');
+  const tree3 = await treeOf(pids);
+  child.kill('SIGKILL');
+  await exited(child);
+  await Promise.all(tree3.map(gone));
+  expect(tree3.map(processStart)).toEqual([null, null, null]);
+});
+
+test('when worker and helper are both killed, the next start ends what they left', async () => {
+  await using bench = await openWorkbench();
+  const pids = join(bench.directory, 'pids');
+  const child = startLoneWorker(bench, bench.message(tree(pids)), 'lone');
+  const tree3 = await treeOf(pids);
+  const helper = helperOf(tree3);
+  process.kill(helper, 'SIGSTOP');
+  child.kill('SIGKILL');
+  await exited(child);
+  process.kill(helper, 'SIGKILL');
+  expect(tree3.map((pid) => processStart(pid) !== null)).toEqual([true, true, true]);
+  await bench.worker({ name: 'lone' }).start();
+  await Promise.all(tree3.map(gone));
+});
+
+/** The helper: the parent of the one of the tree whose parent is not in the tree. */
+function helperOf(tree3: number[]): number {
+  for (const pid of tree3) {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+    if (!tree3.includes(parent)) return parent;
+  }
+  throw new Error('no helper');
+}
+
+test('a killed helper ends its commands, they are released, and the next command has a new helper', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker({ termGraceMs: 100 }).start();
+  const pids = join(bench.directory, 'pids');
+  const message = bench.message(tree(pids));
+  bench.puller.push(message);
+  const tree3 = await treeOf(pids);
+  await running(bench, message.attemptId);
+  process.kill(helperOf(tree3), 'SIGKILL');
+  await bench.watch.until('the release', () => bench.api.of('release').length === 1);
+  expect(bench.api.of('release')).toMatchObject([{ attemptId: message.attemptId, reason: 'interrupted' }]);
+  await Promise.all(tree3.map(gone));
+  const next = bench.message(['/bin/true']);
+  bench.puller.push(next);
+  expect(await bench.resultOf(next)).toMatchObject({ outcome: 'completed' });
+  expect(bench.api.of('result')).toHaveLength(1);
+});
+
+test.each([
+  ['a link', 'ln -s /etc/passwd "$1"', 'a symbolic link'],
+  ['a folder with a link in it', 'mkdir "$1"; echo x > "$1/fine"; ln -s /etc "$1/etc"', 'a symbolic link'],
+  ['a link in place of a folder above', 'rm -r out; ln -s /etc out', 'a symbolic link'],
+  ['a named pipe', 'mkfifo "$1"', 'a named pipe'],
+  ['a file past the cap', 'head -c 200000 /dev/zero > "$1"', 'the cap'],
+  [
+    'a folder past the cap in all',
+    'mkdir "$1"; for n in 1 2 3; do head -c 40000 /dev/zero > "$1/$n"; done',
+    'the cap',
+  ],
+  ['a name that is not UTF-8', `mkdir "$1"; touch "$1/$(printf '\\377')"`, 'not valid UTF-8'],
+])('%s is refused as an output', async (_, script, reason) => {
+  await using bench = await openWorkbench();
+  await bench.worker({ outputCapBytes: 100_000 }).start();
+  const message = bench.message([...shell(script), 'script', [{ kind: 'out', name: 'records' }]], {
+    outputs: [{ name: 'records', path: 'a/records', optional: false }],
+  });
+  bench.puller.push(message);
+  const result = await bench.resultOf(message);
+  expect(result).toMatchObject({
+    outcome: 'failed',
+    exitCode: 0,
+    manifest: [],
+    failure: { code: 'output_refused' },
+  });
+  expect(result.failure?.message).toContain(reason);
+  expect(bench.api.objects.size).toBe(0);
+});
+
+test('a missing output is a failure unless it is optional', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker().start();
+  const required = bench.message(['/bin/true'], {
+    outputs: [{ name: 'records', path: 'records', optional: false }],
+  });
+  const optional = bench.message(['/bin/true'], {
+    outputs: [{ name: 'records', path: 'records', optional: true }],
+  });
+  bench.puller.push(required);
+  bench.puller.push(optional);
+  expect(await bench.resultOf(required)).toMatchObject({
+    outcome: 'failed',
+    failure: { code: 'output_missing' },
+  });
+  expect(await bench.resultOf(optional)).toMatchObject({ outcome: 'completed', manifest: [] });
+});

@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createPuller } from '#sonar/transport/amqp-consumer.ts';
+import { createPublisher } from '#sonar/transport/amqp-publisher.ts';
+import { createLogger } from '#sonar/platform/logger.ts';
+import { openWorkbench } from './workbench.ts';
+const url = 'amqp://guest:guest@127.0.0.1:25772';
+const log = createLogger('m', 'debug');
+const bench = await openWorkbench((l) => createPuller(url, ['probe'], { log: l }));
+const publisher = createPublisher(url, { log });
+for (let i = 0; i < 30; i++) { const [o] = await publisher.publish([{ key: 'x', tag: 'warm', body: Buffer.from('x') }]); if (o?.outcome === 'confirmed') break; }
+const worker = bench.worker({ slots: 2 });
+await worker.start();
+const runs = join(bench.directory, 'runs');
+const m = bench.message(['/bin/sh', '-c', `echo run >> ${runs}; sleep 130`], { timeoutMs: 600_000 });
+console.log(await publisher.publish([{ key: m.attemptId, tag: 'probe', body: Buffer.from(JSON.stringify(m)) }]));
+const r = await bench.watch.until('r', () => bench.api.results.get(m.attemptId), 400_000);
+console.log('outcome', r.outcome, 'runs', readFileSync(runs, 'utf8').split('\n').length - 1, 'started', bench.api.of('started').length);
+await worker.stop();
+const p2 = createPuller(url, ['probe'], { log });
+const ac = new AbortController(); setTimeout(() => ac.abort(), 1500);
+console.log('left in queue:', await p2.next(ac.signal));
+await p2.close(); await publisher.close(); await bench[Symbol.asyncDispose]();

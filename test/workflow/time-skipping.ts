@@ -1,0 +1,139 @@
+// One time-skipping Temporal a test file, with both task queues served by activities that the tests script.
+import type { WorkflowHandle } from '@temporalio/client';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import type { FinalizerActivities, ReconcilerActivities } from '#sonar/contracts/activities.ts';
+import type { ScanId } from '#sonar/contracts/ids.ts';
+import { scanWorkflowId, taskQueues } from '#sonar/contracts/names.ts';
+import { newId } from '#sonar/platform/ids.ts';
+import { workflowBundlePath } from '#sonar/roles/workflow-bundle.ts';
+import { readTemporalDevFile } from '#sonar/stack/temporal-dev-file.ts';
+import { timeSkippingServer } from '#sonar/stack/time-skipping-server.ts';
+import { connectTemporal, type ScanTitle, type TemporalGateway } from '#sonar/transport/temporal-client.ts';
+import { HistoryView } from './history-view.ts';
+import { type ActivityName, Calls, type ScanScript } from './scripted-scan.ts';
+
+// As the server names them in its API.
+const indexedValueTypes = { Text: 1, Keyword: 2 };
+
+export interface ScriptedRun {
+  scanId: ScanId;
+  handle: WorkflowHandle;
+  calls: Calls;
+}
+
+export class TimeSkipping {
+  readonly environment: TestWorkflowEnvironment;
+  /** As the program itself reaches Temporal. */
+  readonly gateway: TemporalGateway;
+  readonly #scans = new Map<ScanId, { script: ScanScript; calls: Calls }>();
+  readonly #workers: Worker[] = [];
+  readonly #running: Promise<void>[] = [];
+  /** Answers what is asked for no scan. */
+  maintain: ReconcilerActivities['maintain'] = () => Promise.reject(new Error('not scripted'));
+  drainAny: () => Promise<{ batches: number }> = () => Promise.reject(new Error('not scripted'));
+
+  private constructor(environment: TestWorkflowEnvironment, gateway: TemporalGateway) {
+    this.environment = environment;
+    this.gateway = gateway;
+  }
+
+  static async start(): Promise<TimeSkipping> {
+    Runtime.install({
+      logger: new DefaultLogger('ERROR'),
+      shutdownSignals: [],
+      // It warns of what this server cannot do.
+      telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
+    });
+    const environment = await TestWorkflowEnvironment.createTimeSkipping({
+      server: { executable: { type: 'existing-path', path: await timeSkippingServer() } },
+    });
+    // This server lets a workflow hang that sets an attribute it does not know.
+    await environment.connection.operatorService.addSearchAttributes({
+      namespace: environment.namespace ?? 'default',
+      searchAttributes: Object.fromEntries(
+        Object.entries(readTemporalDevFile().searchAttributes).map(([name, type]) => [
+          name,
+          indexedValueTypes[type as keyof typeof indexedValueTypes],
+        ]),
+      ),
+    });
+    const gateway = await connectTemporal({ address: environment.address, namespace: 'default' });
+    const started = new TimeSkipping(environment, gateway);
+    await started.#serve();
+    return started;
+  }
+
+  async #serve(): Promise<void> {
+    const worker = { connection: this.environment.nativeConnection, namespace: 'default', identity: 'test' };
+    const ask =
+      <Name extends Exclude<ActivityName, 'maintain'>>(name: Name, fallback: unknown) =>
+      async ({ scanId }: { scanId: ScanId | null }): Promise<never> => {
+        const scan = this.#scans.get(scanId as ScanId);
+        if (!scan) throw new Error(`${name} was called for an unknown scan`);
+        const call = scan.calls.record(name);
+        return (await (scan.script[name]?.(call) ?? fallback)) as never;
+      };
+    const reconciler: ReconcilerActivities = {
+      plan: ask('plan', undefined),
+      place: ask('place', { placed: '' }),
+      settle: ask('settle', { status: 'Running' }),
+      requestCancel: ask('requestCancel', undefined),
+      maintain: () => this.maintain(),
+    };
+    const drain = ask('drain', { batches: 0 });
+    const finalizer: FinalizerActivities = {
+      drain: (input) => (input.scanId === null ? this.drainAny() : drain(input)),
+    };
+    this.#workers.push(
+      await Worker.create({
+        ...worker,
+        taskQueue: taskQueues.reconciler,
+        activities: reconciler,
+        workflowBundle: { codePath: await workflowBundlePath() },
+      }),
+      await Worker.create({ ...worker, taskQueue: taskQueues.finalizer, activities: finalizer }),
+    );
+    for (const started of this.#workers) this.#running.push(started.run());
+  }
+
+  /** Starts the scan's workflow as the program does; the script is made for the run that it answers. */
+  async startScan(
+    script: (run: ScriptedRun) => ScanScript,
+    title: Partial<ScanTitle> = {},
+  ): Promise<ScriptedRun> {
+    const scanId = newId<ScanId>();
+    const handle = this.environment.client.workflow.getHandle(scanWorkflowId(scanId));
+    const run = { scanId, calls: new Calls(), handle };
+    this.#scans.set(scanId, { script: script(run), calls: run.calls });
+    await this.gateway.startScan({ scanId, name: 'night watch', definition: 'loopback-survey', ...title });
+    return run;
+  }
+
+  /** The histories of all runs of a workflow, the first one first. */
+  async chainOf({ handle }: Pick<ScriptedRun, 'handle'>): Promise<HistoryView[]> {
+    const chain = [await HistoryView.of(handle)];
+    for (let runId = chain[0]?.previousRunId; runId !== undefined; runId = chain[0]?.previousRunId)
+      chain.unshift(
+        await HistoryView.of(this.environment.client.workflow.getHandle(handle.workflowId, runId)),
+      );
+    return chain;
+  }
+
+  async stop(): Promise<void> {
+    for (const worker of this.#workers) worker.shutdown();
+    await Promise.all(this.#running);
+    await this.gateway.close();
+    await this.environment.teardown();
+  }
+}
+
+/** A server for the tests of the calling file. */
+export function useTimeSkipping(): { current: TimeSkipping } {
+  const box: { current?: TimeSkipping } = {};
+  beforeAll(async () => {
+    box.current = await TimeSkipping.start();
+  });
+  afterAll(() => box.current?.stop());
+  return box as { current: TimeSkipping };
+}
