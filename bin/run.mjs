@@ -44,12 +44,25 @@ const [entry, ...args] = process.argv.slice(2);
 if (!entry) fail('usage: node bin/run.mjs ENTRY [ARGS…]');
 installIfStale();
 const node = nodeBinary();
-const child = spawn(node, ['--disable-warning=ExperimentalWarning', resolve(root, entry), ...args], {
-  stdio: 'inherit',
-  env: { ...process.env, PATH: `${dirname(node)}:${process.env.PATH ?? ''}` },
-});
+const child = spawn(
+  node,
+  [
+    '--disable-warning=ExperimentalWarning',
+    '--import',
+    new URL('./end-with-parent.mjs', import.meta.url).href,
+    resolve(root, entry),
+    ...args,
+  ],
+  {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, PATH: `${dirname(node)}:${process.env.PATH ?? ''}` },
+  },
+);
 // A terminal's Ctrl-C reaches the whole group; a signal sent to this process alone is passed on.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+// Under `npm run` the npm process is what a person sees and may kill. Elsewhere the parent may be a shell
+// that ends on purpose, with this left running in the background.
+if (process.env.npm_lifecycle_event !== undefined) endWithParent(process.ppid);
 child.on('error', (error) => fail(`${node} could not be run: ${error.message}`));
 child.on('exit', (code, signal) => {
   if (signal) {
@@ -57,3 +70,10 @@ child.on('exit', (code, signal) => {
     process.kill(process.pid, signal);
   } else process.exit(code ?? 1);
 });
+
+/** Gives the child up when the process `parent` is gone: its end of the channel closes. */
+function endWithParent(parent) {
+  setInterval(() => {
+    if (process.ppid !== parent) process.exit(1);
+  }, 500).unref();
+}

@@ -14,6 +14,7 @@ import { migrate } from '#sonar/db/migrator.ts';
 import { messageOf } from '#sonar/platform/errors.ts';
 import { createLocalToken } from '#sonar/roles/bootstrap.ts';
 import { type Stack, startStack } from '#sonar/stack/stack.ts';
+import { inventoryDifferences } from './compare-inventory.ts';
 import { startTargetServers, type TargetServers } from './target-servers.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -55,13 +56,17 @@ async function main(signal: AbortSignal): Promise<void> {
     const detail = await survey(client, servers, signal);
     const items = await inventoryOf(client, detail);
     showInventory(items);
+    const differences = inventoryDifferences(servers, items);
     say('');
+    for (const line of differences) say(`WRONG        ${line}`);
+    if (differences.length === 0)
+      say('Checked      the inventory is what the servers offer: nothing missing, nothing else');
     say(`Scan         ${summaryOf(detail, Date.now())}`);
     say(`API          ${apiUrl}`);
     say(`Temporal UI  ${stack.temporalUiUrl ?? 'not started'} (workflow ${detail.temporalWorkflowId})`);
     if (options.keep) await keep(signal);
     if (options.json) report(detail, items, (performance.now() - startedAt) / 1000);
-    process.exitCode = detail.status === 'Completed' ? 0 : 3;
+    process.exitCode = detail.status === 'Completed' && differences.length === 0 ? 0 : 3;
   } finally {
     await servers?.close();
     await stack.stop();
@@ -117,7 +122,7 @@ async function startRoles(stack: Stack, signal: AbortSignal): Promise<{ client: 
     { signal },
   );
   // The bundled probe is a command like any other: the worker finds it on its PATH.
-  const path = `${join(root, 'catalog', 'bin')}:${process.env.PATH ?? ''}`;
+  const path = `${join(root, 'catalog', 'bin')}:${process.env.SONAR_DEMO_WORKER_PATH ?? process.env.PATH ?? ''}`;
   await Promise.all(
     workers.map((worker) =>
       launch(

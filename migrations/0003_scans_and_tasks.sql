@@ -100,7 +100,14 @@ create table sonar.task (
   check (status <> 'Running' or started_at is not null),
   check ((status in ('Completed', 'Failed', 'Cancelled')) = (finished_at is not null)),
   check (status <> 'Failed' or failure_code is not null),
-  check (finalized or accepted_attempt_id is not null)
+  check (failure_code is null or status in ('Failed', 'Cancelled')),
+  check (status <> 'Published' or (published_at is not null and tag is not null)),
+  -- A result is accepted by the transition that ends the task; only a no-work outcome completes without one.
+  check (num_nonnulls(accepted_attempt_id, accepted_digest, accepted_sequence) in (0, 3)),
+  check (accepted_attempt_id is null or status in ('Completed', 'Failed')),
+  check (status <> 'Completed' or (accepted_attempt_id is null) = no_work),
+  check (finalized or accepted_attempt_id is not null),
+  check (not plan_due or (status = 'Completed' and finalized))
 );
 -- One child per parent, step and item: what makes planning again harmless.
 create unique index task_identity on sonar.task (scan_id, step, parent_task_id, item_ordinal)

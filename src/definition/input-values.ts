@@ -63,7 +63,8 @@ function resolve(spec: InputSpec, given: GivenInput | undefined): string | strin
   const value = given ?? spec.default ?? '';
   if (typeof value === 'object' && !isList(spec.type)) return { fault: `is one ${spec.type}, not a list` };
   const text = typeof value === 'object' ? value.join('\n') : String(value);
-  if (spec.required && text.trim() === '') return { fault: 'is required, but empty' };
+  // A list without lines is a value: its steps come to a no-work result.
+  if (spec.required && !isList(spec.type) && text.trim() === '') return { fault: 'is required, but empty' };
   const unset = given === undefined && spec.default === null;
   const fault = unset ? null : inputFault(spec.type, text);
   if (fault !== null) return { fault };

@@ -1,10 +1,10 @@
 // A scan begins: inputs and scope are checked, then one transaction makes the scan, its inputs and its steps.
 import { createHash } from 'node:crypto';
-import { type Definition, type InputSpec, listInputTypes, type Scope } from '#sonar/contracts/definition.ts';
+import type { Definition, Scope } from '#sonar/contracts/definition.ts';
 import type { ScanId } from '#sonar/contracts/ids.ts';
 import type { StartScan } from '#sonar/contracts/scan-api.ts';
 import type { Database } from '#sonar/db/pool.ts';
-import { nearestName } from '#sonar/definition/nearest-name.ts';
+import { resolveInputs } from '#sonar/definition/input-values.ts';
 import { canonicalJson } from '#sonar/domain/inventory-fold.ts';
 import { parseScope } from '#sonar/domain/scope.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
@@ -120,52 +120,16 @@ function readInputs(
   given: NonNullable<StartScan['inputs']>,
   problems: Problem[],
 ): { name: string; type: string; content: string }[] {
-  const names = Object.keys(definition.inputs);
-  for (const name of Object.keys(given)) {
-    if (names.includes(name)) continue;
-    const near = nearestName(name, names);
-    problems.push({
-      path: `inputs.${name}`,
-      message: `definition "${definition.name}" has no input "${name}"`,
-      hint: near ? `did you mean "${near}"?` : `its inputs: ${names.join(', ') || 'none'}`,
-    });
+  const resolved = resolveInputs(definition, given);
+  if (!resolved.ok) {
+    problems.push(
+      ...resolved.problems.map(({ input, ...problem }) => ({ ...problem, path: `inputs.${input}` })),
+    );
+    return [];
   }
-  return Object.entries(definition.inputs).flatMap(([name, spec]) => {
-    const value = (Object.hasOwn(given, name) ? given[name] : undefined) ?? spec.default;
-    if (value === undefined || value === null) {
-      if (spec.required)
-        problems.push({
-          path: `inputs.${name}`,
-          message: `input "${name}" is required`,
-          hint: `give it with --input ${name}=…`,
-        });
-      return [];
-    }
-    return [{ name, type: spec.type, content: readValue(name, spec, value, problems) }];
-  });
-}
-
-function readValue(
-  name: string,
-  spec: InputSpec,
-  value: string | number | boolean | string[],
-  problems: Problem[],
-): string {
-  const path = `inputs.${name}`;
-  const text = Array.isArray(value) ? value.join('\n') : String(value);
-  if (text.includes('\0') || !text.isWellFormed())
-    problems.push({ path, message: 'the value has a NUL or half a surrogate pair' });
-  if (listInputTypes.includes(spec.type))
-    return text
-      .split(/\r?\n/)
-      .map((line) => line.trim())
-      .filter((line) => line !== '')
-      .join('\n');
-  if (Array.isArray(value))
-    problems.push({ path, message: `input "${name}" is one ${spec.type}, not a list` });
-  if (spec.type === 'number' && !/^-?\d+(\.\d+)?$/.test(text.trim()))
-    problems.push({ path, message: `"${text.slice(0, 50)}" is no number` });
-  if (spec.type === 'flag' && text !== 'true' && text !== 'false')
-    problems.push({ path, message: `"${text.slice(0, 50)}" is neither true nor false` });
-  return text;
+  return Object.entries(resolved.inputs).map(([name, value]) => ({
+    name,
+    type: definition.inputs[name]?.type ?? 'text',
+    content: typeof value === 'string' ? value : value.join('\n'),
+  }));
 }

@@ -39,7 +39,10 @@ export async function countClaims(db: Db): Promise<number> {
   return row?.claims ?? 0;
 }
 
-/** Leases due rows up to a count and a size; counts the attempt at the claim, so a crash counts too. */
+/**
+ * Leases due rows up to a count and a size, of the oldest one whatever its size; counts the attempt at the claim, so a
+ * crash counts too.
+ */
 export function claimFinalizations(
   db: Db,
   claim: { token: ClaimToken; executorId: ExecutorId; leaseMs: number; maxRows: number; maxBytes: number },
@@ -51,12 +54,12 @@ export function claimFinalizations(
         and (claim_expires_at is null or claim_expires_at < clock_timestamp())
       order by available_at, finalization_id limit ${claim.maxRows} for update skip locked),
     bounded as (
-      select finalization_id, sum(size) over (order by available_at, finalization_id) - size as before from candidates),
+      select finalization_id, size, sum(size) over (order by available_at, finalization_id) as total from candidates),
     claimed as (
       update sonar.finalization f
       set claim_token = ${claim.token}, claimed_by = ${claim.executorId}, attempts = f.attempts + 1,
           claim_expires_at = clock_timestamp() + ${claim.leaseMs} * interval '1 millisecond'
-      from bounded b where f.finalization_id = b.finalization_id and b.before < ${claim.maxBytes}
+      from bounded b where f.finalization_id = b.finalization_id and (b.total <= ${claim.maxBytes} or b.total = b.size)
       returning f.*)
     select c.finalization_id, c.workspace_id, c.scan_id, c.task_id, c.attempt_id, t.step, s.definition_name,
            a.definition_revision, c.attempts, t.accepted_sequence, r.accepted_at

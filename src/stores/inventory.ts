@@ -21,7 +21,10 @@ export interface NewObservation {
   partial: boolean;
 }
 
-/** Inserts what is new; the answer is the new ones' places in the given list, so only those are merged. */
+/**
+ * Inserts what is new, in the order of its key, so that two writers of the same never wait for each other in a ring.
+ * The answer is the new ones' places in the given list: only those are merged.
+ */
 export async function insertObservations(db: Db, observations: readonly NewObservation[]): Promise<number[]> {
   const rows = await db.rows<{ place: number }>(sql('inventory.insert_observations')`
     with given as (
@@ -32,7 +35,7 @@ export async function insertObservations(db: Db, observations: readonly NewObser
       select (o->>'attemptId')::uuid, o->>'output', o->>'file', (o->>'row')::bigint, (o->>'part')::integer,
              o->>'workspaceId', (o->>'scanId')::uuid, o->>'type', o->>'key', o->>'orderKey',
              (o->>'observedAt')::timestamptz, o->'fields', o->'sets', (o->>'partial')::boolean
-      from given order by place
+      from given order by 1, 2, 3, 4, 5
       on conflict (attempt_id, output, file, row, part) do nothing
       returning attempt_id, output, file, row, part)
     select g.place from given g join inserted i

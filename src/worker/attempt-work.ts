@@ -1,13 +1,11 @@
 // Steps five to seven of an attempt: inputs, command, and the look at what it left.
-import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 import { failureCodes } from '#sonar/contracts/failure-codes.ts';
 import { backoffMs, jittered, pause } from '#sonar/platform/wait.ts';
 import { type AttemptContext, type Intent, identityOf } from './attempt-context.ts';
+import { makeFolders, type Prepared, prepareCommand, stdoutPath, takesStdout } from './attempt-prepare.ts';
 import { buildResult, type Failure, failureOf, judge, judgeNotStarted, noStreams } from './command-result.ts';
 import { downloadInputs, type PageEnd } from './inputs.ts';
 import { collectOutputs, type OutputFile } from './outputs.ts';
-import { type InputPaths, pathProblem, resolveArgument } from './paths.ts';
 import type { Deliverable } from './result-delivery.ts';
 import type { CommandEnd } from './spawn-protocol.ts';
 import type { RunningCommand } from './spawner.ts';
@@ -42,7 +40,7 @@ export async function work(context: AttemptContext, control: WorkControl): Promi
   if (inputs.kind === 'unavailable')
     return withoutStart(context, control, failureOf(failureCodes.inputUnavailable, inputs.message));
 
-  const prepared = await prepare(context, inputs.paths);
+  const prepared = await prepareCommand(context, inputs.paths);
   if ('problem' in prepared) return withoutStart(context, control, prepared.problem);
   const end = await run(context, control, prepared);
   switch (end.kind) {
@@ -55,22 +53,6 @@ export async function work(context: AttemptContext, control: WorkControl): Promi
     default:
       return end satisfies never;
   }
-}
-
-/** Only what the attempt needs: small commands are many, and each folder costs as much as their start. */
-async function makeFolders(context: AttemptContext): Promise<void> {
-  const { folders, message } = context;
-  try {
-    await mkdir(folders.root, { mode: 0o700 });
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== 'EEXIST') throw error;
-    // The same attempt was here before and its folder could not be cleared.
-    await clearWork(context);
-    await mkdir(folders.root, { mode: 0o700 });
-  }
-  await mkdir(folders.tmp, { mode: 0o700 });
-  if (message.inputs.length > 0) await mkdir(folders.in, { mode: 0o700 });
-  if (message.outputs.some(({ path }) => path !== null)) await mkdir(folders.out, { mode: 0o700 });
 }
 
 async function askPage(context: AttemptContext, input: string, after: string | null): Promise<PageEnd> {
@@ -88,68 +70,6 @@ async function askPage(context: AttemptContext, input: string, after: string | n
     );
   }
   return { kind: 'aborted' };
-}
-
-interface Prepared {
-  argv: string[];
-  env: Record<string, string>;
-  stdinPath: string | null;
-}
-
-const stdoutPath = ({ parts, message }: AttemptContext) =>
-  join(parts.directories.streams, `${message.attemptId}.stdout`);
-const takesStdout = ({ message }: AttemptContext) => message.outputs.some(({ path }) => path === null);
-
-async function prepare(
-  context: AttemptContext,
-  inputs: InputPaths,
-): Promise<Prepared | { problem: NonNullable<Failure> }> {
-  const { message, folders } = context;
-  for (const { name, path } of message.outputs) {
-    if (path === null) continue;
-    const flaw = pathProblem(path);
-    if (flaw !== null)
-      return { problem: failureOf(failureCodes.outputRefused, `output ${name}: its path ${flaw}`) };
-    await mkdir(dirname(join(folders.out, path)), { recursive: true });
-  }
-  const resolve = (argument: Parameters<typeof resolveArgument>[0]) =>
-    resolveArgument(argument, message.outputs, folders, inputs);
-  const refused = (problem: string) => ({ problem: failureOf(failureCodes.commandFailed, problem) });
-
-  const argv: string[] = [];
-  for (const argument of message.command) {
-    const resolved = resolve(argument);
-    if ('problem' in resolved) return refused(resolved.problem);
-    argv.push(resolved.text);
-  }
-  const env: Record<string, string> = {
-    PATH: searchPath(),
-    HOME: folders.root,
-    TMPDIR: folders.tmp,
-    LANG: 'C.UTF-8',
-  };
-  for (const [name, argument] of Object.entries(message.env)) {
-    const resolved = resolve(argument);
-    if ('problem' in resolved) return refused(`environment variable ${name}: ${resolved.problem}`);
-    env[name] = resolved.text;
-  }
-  if (message.stdin === null) return { argv, env, stdinPath: null };
-  const [only, ...more] = message.stdin;
-  if (only?.kind === 'in' && more.length === 0) {
-    const path = inputs.get(only.name);
-    const directory = message.inputs.some(({ name, as }) => name === only.name && as === 'directory');
-    if (path === undefined || directory) return refused(`stdin: \${in.${only.name}} is no input file`);
-    return { argv, env, stdinPath: path };
-  }
-  const text = resolve(message.stdin);
-  if ('problem' in text) return refused(`stdin: ${text.problem}`);
-  const stdinPath = join(folders.tmp, 'stdin');
-  await writeFile(stdinPath, text.text, { mode: 0o600 });
-  return { argv, env, stdinPath };
-}
-
-function searchPath(): string {
-  return process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin';
 }
 
 async function run(context: AttemptContext, control: WorkControl, prepared: Prepared) {
@@ -229,7 +149,7 @@ async function examine(
       const { size, sha256, truncated, fault } = end.stdout;
       files.push({ entry: { output: name, path: 'stdout', size, sha256 }, path: stdoutPath(context) });
       if (fault !== null)
-        outputs.refused.push(`output ${name}: stdout could not be written to the worker's disk (${fault})`);
+        outputs.refused.push(`output ${name}: what was kept of stdout is not whole (${fault})`);
       else if (truncated)
         outputs.refused.push(`output ${name}: stdout is larger than ${parts.config.outputCapBytes} bytes`);
     }
@@ -274,10 +194,4 @@ function resultOf(
         ),
     },
   };
-}
-
-/** Removes what the attempt left on this disk. */
-export async function clearWork(context: AttemptContext): Promise<void> {
-  await rm(context.folders.root, { recursive: true, force: true, maxRetries: 3 });
-  if (takesStdout(context)) await rm(stdoutPath(context), { force: true });
 }

@@ -1,5 +1,5 @@
 // The worker's disk. It is temporary: what matters is in PostgreSQL and S3, but for results not yet delivered.
-import { mkdir, realpath } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export interface WorkerDirectories {
@@ -31,4 +31,20 @@ export async function makeDirectories(directory: string, name: string): Promise<
   };
   for (const path of Object.values(directories)) await mkdir(path, { recursive: true, mode: 0o700 });
   return directories;
+}
+
+/** Removes a folder whatever a command did to its permissions; links are removed, never followed. */
+export async function removeTree(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true, maxRetries: 3 });
+  } catch {
+    await openUp(path);
+    await rm(path, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+async function openUp(path: string): Promise<void> {
+  if (!(await lstat(path)).isDirectory()) return;
+  await chmod(path, 0o700);
+  for (const name of await readdir(path)) await openUp(join(path, name));
 }

@@ -1,11 +1,12 @@
 // What an earlier process of this name left on this disk: processes, results and files.
-import { readdir, rm } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { messageOf } from '#sonar/platform/errors.ts';
 import type { Logger } from '#sonar/platform/logger.ts';
 import { backoffMs, jittered, pause } from '#sonar/platform/wait.ts';
 import type { ApiClient } from './api-client.ts';
 import type { WorkerConfig } from './config.ts';
-import type { WorkerDirectories } from './directories.ts';
+import { removeTree, type WorkerDirectories } from './directories.ts';
 import { forEachOf } from './for-each-of.ts';
 import { endProcessesAtHome, endRecordedGroups } from './process-trace.ts';
 import { forgetResult, type StoredResult, storedResults } from './result-store.ts';
@@ -62,5 +63,11 @@ export async function clearDirectories(directories: WorkerDirectories, log: Logg
     );
   for (const directory of [directories.results, directories.work, directories.streams, directories.groups])
     for (const name of await readdir(directory))
-      await rm(join(directory, name), { recursive: true, force: true, maxRetries: 3 });
+      await removeTree(join(directory, name)).catch((error: unknown) => {
+        // Space that is not given back is no reason not to serve.
+        log.error(
+          { operation: 'leftover_kept', path: join(directory, name), reason: messageOf(error) },
+          'cannot be removed',
+        );
+      });
 }

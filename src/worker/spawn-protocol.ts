@@ -36,7 +36,7 @@ export interface StreamEnd {
   size: number;
   sha256: string;
   truncated: boolean;
-  /** Why the bytes could not be written to disk. */
+  /** Why what is kept is not whole, other than by the cap. */
   fault: string | null;
 }
 

@@ -91,6 +91,8 @@ export function createSpawner(groups: string, log: Logger): Spawner {
     },
     prepare: () => void ensureHelper(),
     run(request, onSpawned) {
+      // A helper forked now would outlive the worker's stop.
+      if (stopping) return { ended: Promise.resolve({ kind: 'helper_lost' }), end: () => undefined };
       const { promise, resolve } = Promise.withResolvers<RunEnd>();
       runs.set(request.id, { onSpawned, resolve });
       const child = ensureHelper();

@@ -9,12 +9,14 @@ import { createStreamSink, type StreamSink } from './stream-sink.ts';
 export interface Command {
   readonly pid: number;
   readonly cwd: string;
-  /** SIGTERM, then SIGKILL after `graceMs`; 0 kills at once. A later, shorter grace wins. */
+  /** SIGTERM, then SIGKILL after `graceMs`; 0 kills at once. The earliest kill wins. */
   end(graceMs: number): void;
 }
 
-/** How long the pipes may stay open after the leader and its group are dead: only an escaped daemon holds them. */
-const pipeGraceMs = 1_000;
+/** Pipes that are open so long after the leader and its group are dead are held by a daemon that left the group. */
+const escapeGraceMs = 1_000;
+/** From the end of such daemons to giving the pipes up. */
+const pipeGraceMs = 5_000;
 
 /** Null when the command could not be started; `ended` has been or will be called either way, once. */
 export function startCommand(
@@ -52,12 +54,21 @@ export function startCommand(
     });
     return null;
   }
-  recordGroup(request.groups, pid);
+  try {
+    recordGroup(request.groups, pid);
+  } catch {
+    // A full disk: the record is for a start after a crash, and that start also looks for the folder in HOME.
+  }
   on.spawned(pid);
 
   let timedOut = false;
   let killTimer: NodeJS.Timeout | undefined;
+  let killAt = Number.POSITIVE_INFINITY;
   const end = (graceMs: number) => {
+    // A cancel is repeated with every pulse: it must not put off the kill.
+    const at = performance.now() + graceMs;
+    if (at >= killAt) return;
+    killAt = at;
     clearTimeout(killTimer);
     if (graceMs > 0) {
       signalGroup(pid, 'SIGTERM');
@@ -80,6 +91,14 @@ export function startCommand(
   pipes[1].on('data', (chunk: Buffer) => stderr.write(chunk));
 
   let pipeTimer: NodeJS.Timeout | undefined;
+  const endEscaped = () => {
+    endProcessesAtHome(request.cwd);
+    // Their death closes the pipes, after what is still in them has been read.
+    pipeTimer = setTimeout(() => {
+      for (const sink of [stdout, stderr]) sink.cut('held open by a process that could not be found');
+      for (const pipe of pipes) pipe.destroy();
+    }, pipeGraceMs);
+  };
   let durationMs = 0;
   child.once('exit', () => {
     durationMs = Math.round(performance.now() - startedAt);
@@ -87,10 +106,7 @@ export function startCommand(
     clearTimeout(killTimer);
     signalGroup(pid, 'SIGKILL');
     forgetGroup(request.groups, pid);
-    pipeTimer = setTimeout(() => {
-      endProcessesAtHome(request.cwd);
-      for (const pipe of pipes) pipe.destroy();
-    }, pipeGraceMs);
+    pipeTimer = setTimeout(endEscaped, escapeGraceMs);
   });
   child.once('close', (exitCode, signal) => {
     clearTimeout(pipeTimer);

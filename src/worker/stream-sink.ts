@@ -6,6 +6,8 @@ import type { StreamEnd, StreamPlan } from './spawn-protocol.ts';
 
 export interface StreamSink {
   write(chunk: Buffer): void;
+  /** No more will come, though there was more: what is kept is not whole. */
+  cut(reason: string): void;
   /** Closes the file; the same answer however often it is asked. */
   finish(): StreamEnd;
 }
@@ -44,9 +46,17 @@ export function createStreamSink(plan: StreamPlan): StreamSink {
         headSize += head.length;
       }
     },
+    cut(reason) {
+      fault ??= reason;
+      truncated = true;
+    },
     finish() {
       if (end !== null) return end;
-      if (file !== null) closeSync(file);
+      try {
+        if (file !== null) closeSync(file);
+      } catch (error) {
+        fault ??= (error as { code?: string }).code ?? String(error);
+      }
       end = {
         head: Buffer.concat(heads).toString('base64'),
         size,

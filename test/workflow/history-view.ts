@@ -1,8 +1,12 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { tsToMs } from '@temporalio/common/lib/time.js';
+import { searchAttributes } from '#sonar/contracts/names.ts';
 
 type HistoryEvents = NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']>;
+
+// Far longer than it takes, shorter than a test may: a search that fails must not outlive its test.
+const lookForMs = 30_000;
 
 /** What a test asks of one run's history. */
 export class HistoryView {
@@ -16,14 +20,17 @@ export class HistoryView {
     return new HistoryView((await handle.fetchHistory()).events ?? []);
   }
 
-  /** Reads the history again until it shows what `has` looks for; the test's own limit bounds it. */
+  /** Reads the history again until it shows what `has` looks for. */
   static async when(
     handle: Pick<WorkflowHandle, 'fetchHistory'>,
     has: (view: HistoryView) => boolean,
   ): Promise<HistoryView> {
+    const end = performance.now() + lookForMs;
     for (;;) {
       const view = await HistoryView.of(handle);
       if (has(view)) return view;
+      if (performance.now() > end)
+        throw new Error(`not seen in ${lookForMs / 1_000} s; the history has ${view.length} events`);
     }
   }
 
@@ -53,6 +60,27 @@ export class HistoryView {
         name: event.activityTaskScheduledEventAttributes?.activityType?.name ?? '',
         summary: textOf(event.userMetadata?.summary),
       }));
+  }
+
+  /** How many calls of the activity the history shows as completed. */
+  completed(name: string): number {
+    const scheduled = new Set(
+      this.events
+        .filter((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === name)
+        .map((event) => String(event.eventId)),
+    );
+    return this.events.filter((event) =>
+      scheduled.has(String(event.activityTaskCompletedEventAttributes?.scheduledEventId)),
+    ).length;
+  }
+
+  /** The values that the scan's status attribute was given, in order. */
+  get shownStatuses(): unknown[] {
+    return this.events.flatMap((event) => {
+      const fields = event.upsertWorkflowSearchAttributesEventAttributes?.searchAttributes?.indexedFields;
+      const status = fields?.[searchAttributes.status];
+      return status ? [defaultPayloadConverter.fromPayload(status)] : [];
+    });
   }
 
   get signals(): number {

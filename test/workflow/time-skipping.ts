@@ -4,7 +4,7 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import type { FinalizerActivities, ReconcilerActivities } from '#sonar/contracts/activities.ts';
 import type { ScanId } from '#sonar/contracts/ids.ts';
-import { scanWorkflowId, taskQueues } from '#sonar/contracts/names.ts';
+import { scanWorkflowId, taskQueues, wakeSignal } from '#sonar/contracts/names.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import { workflowBundlePath } from '#sonar/roles/workflow-bundle.ts';
 import { readTemporalDevFile } from '#sonar/stack/temporal-dev-file.ts';
@@ -27,6 +27,7 @@ export class TimeSkipping {
   /** As the program itself reaches Temporal. */
   readonly gateway: TemporalGateway;
   readonly #scans = new Map<ScanId, { script: ScanScript; calls: Calls }>();
+  readonly #started: ScriptedRun[] = [];
   readonly #workers: Worker[] = [];
   readonly #running: Promise<void>[] = [];
   /** Answers what is asked for no scan. */
@@ -65,7 +66,12 @@ export class TimeSkipping {
   }
 
   async #serve(): Promise<void> {
-    const worker = { connection: this.environment.nativeConnection, namespace: 'default', identity: 'test' };
+    const worker = {
+      connection: this.environment.nativeConnection,
+      namespace: 'default',
+      // A test that failed leaves activities that nobody will answer.
+      shutdownForceTime: '1 second',
+    };
     const ask =
       <Name extends Exclude<ActivityName, 'maintain'>>(name: Name, fallback: unknown) =>
       async ({ scanId }: { scanId: ScanId | null }): Promise<never> => {
@@ -105,6 +111,7 @@ export class TimeSkipping {
     const scanId = newId<ScanId>();
     const handle = this.environment.client.workflow.getHandle(scanWorkflowId(scanId));
     const run = { scanId, calls: new Calls(), handle };
+    this.#started.push(run);
     this.#scans.set(scanId, { script: script(run), calls: run.calls });
     await this.gateway.startScan({ scanId, name: 'night watch', definition: 'loopback-survey', ...title });
     return run;
@@ -120,6 +127,12 @@ export class TimeSkipping {
     return chain;
   }
 
+  /** What a test that failed has left would hold the time of the next one. */
+  async endLeftovers(): Promise<void> {
+    for (const { handle } of this.#started.splice(0))
+      await handle.terminate('its test has ended').catch(() => undefined);
+  }
+
   async stop(): Promise<void> {
     for (const worker of this.#workers) worker.shutdown();
     await Promise.all(this.#running);
@@ -128,12 +141,21 @@ export class TimeSkipping {
   }
 }
 
+/** Straight to the server, past the waker that would make two of them. */
+export async function sendWakes({ handle }: Pick<ScriptedRun, 'handle'>, count: number): Promise<void> {
+  // The server answers so many at once without refusing any.
+  const atOnce = 100;
+  for (let sent = 0; sent < count; sent += atOnce)
+    await Promise.all(Array.from({ length: Math.min(atOnce, count - sent) }, () => handle.signal(wakeSignal)));
+}
+
 /** A server for the tests of the calling file. */
 export function useTimeSkipping(): { current: TimeSkipping } {
   const box: { current?: TimeSkipping } = {};
   beforeAll(async () => {
     box.current = await TimeSkipping.start();
   });
+  afterEach(() => box.current?.endLeftovers());
   afterAll(() => box.current?.stop());
   return box as { current: TimeSkipping };
 }

@@ -64,9 +64,10 @@ test('what was written before a timeout is kept', async () => {
   expect(bench.api.objects.get(`${message.attemptId}/${result.stdout.sha256}`)?.toString()).toBe('early\n');
 });
 
-test('a cancel ends the tree and still sends a result', async () => {
+test('a cancel, repeated by every pulse, ends the tree after one grace and still sends a result', async () => {
   await using bench = await openWorkbench();
-  await bench.worker({ termGraceMs: 100 }).start();
+  bench.api.pulseEveryMs = 20;
+  await bench.worker({ termGraceMs: 500 }).start();
   const pids = join(bench.directory, 'pids');
   const message = bench.message(tree(pids));
   bench.puller.push(message);
@@ -104,6 +105,26 @@ test('what a command left running is killed when it exits, and does not hold up 
   bench.puller.push(message);
   expect(await bench.resultOf(message)).toMatchObject({ outcome: 'completed', exitCode: 0 });
   await Promise.all(pidsIn(pids).map(gone));
+});
+
+test('a daemon that hides from the worker costs the command its declared stdout, not the slot', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker().start();
+  const pids = join(bench.directory, 'pids');
+  const script = `setsid env -i /bin/sh -c 'echo $$ >> ${pids}; exec /bin/sleep 300' & until [ -s ${pids} ]; do :; done; echo done`;
+  const message = bench.message(shell(script), {
+    outputs: [{ name: 'records', path: null, optional: false }],
+  });
+  bench.puller.push(message);
+  const result = await bench.resultOf(message);
+  for (const pid of pidsIn(pids)) process.kill(pid, 'SIGKILL');
+  expect(result).toMatchObject({
+    outcome: 'failed',
+    exitCode: 0,
+    stdout: { size: 5, truncated: true },
+    failure: { code: 'output_refused' },
+  });
+  expect(result.failure?.message).toContain('held open');
 });
 
 function startLoneWorker(bench: Workbench, message: object, name: string): ChildProcess {

@@ -71,10 +71,11 @@ describe('YAML', () => {
       `sonar: 1\nname: x\nsteps:\n${Array.from({ length: 500 }, (_, index) => `  s${index}: {needs: {s${index + 1}: all}}`).join('\n')}`,
     ],
   ])('time does not grow with the square of the text: %s', (_, source) => {
-    const startedAt = performance.now();
+    const before = process.cpuUsage();
     expect(problemsOf(source).length).toBeGreaterThan(0);
-    // The square would be tens of seconds; the bound leaves room for a loaded machine.
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    // Processor time, since a loaded machine stretches the clock; the square would be tens of seconds.
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1_000).toBeLessThan(5_000);
   });
 
   test('a message never carries a whole text', () => {
@@ -118,7 +119,7 @@ describe('YAML', () => {
         const result = compileDefinition(pieces.join(''));
         expect(result.ok || result.problems.length > 0).toBe(true);
       }),
-      { seed: 20_005, numRuns: 1_000 },
+      { seed: 20_005, numRuns: 500 },
     );
   });
 });

@@ -12,8 +12,7 @@ const shapes: Record<string, { reader: string; head: string; piece: string; tail
   'nmap-xml': {
     reader: 'nmap-xml',
     head: '<nmaprun>',
-    piece:
-      '<host><address addr="192.0.2.1"/><ports><port protocol="tcp" portid="80"><state state="open"/></port></ports></host>\n',
+    piece: `<host><address addr="192.0.2.1"/><ports><port protocol="tcp" portid="80"><state state="open"/><script id="http-title" output="${'x'.repeat(800)}"/></port></ports></host>\n`,
     tail: '</nmaprun>',
   },
   'one-line': { reader: 'jsonl', head: '{"a":"', piece: 'x', tail: '"}' },

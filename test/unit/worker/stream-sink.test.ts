@@ -39,3 +39,11 @@ test('nothing may stand where the file is to be', () => {
   createStreamSink({ path, capBytes: 1, headBytes: 0 }).finish();
   expect(() => createStreamSink({ path, capBytes: 1, headBytes: 0 })).toThrow('EEXIST');
 });
+
+test('what was cut short says so, and takes no more', () => {
+  const sink = createStreamSink({ path: null, capBytes: 100, headBytes: 100 });
+  sink.write(Buffer.from('whole'));
+  sink.cut('held open');
+  sink.write(Buffer.from('late'));
+  expect(sink.finish()).toMatchObject({ size: 5, truncated: true, fault: 'held open' });
+});
