@@ -2,24 +2,17 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type ApiClient, createApiClient } from '#sonar/cli/api-client.ts';
-import { chooseApiPort } from '#sonar/cli/api-port.ts';
+import type { ApiClient } from '#sonar/cli/api-client.ts';
 import { elapsedMs, followScan, lastSeen, summaryOf } from '#sonar/cli/follow-scan.ts';
 import { renderTable } from '#sonar/cli/table.ts';
 import { sinkOf, wantsColour, widthOf } from '#sonar/cli/terminal.ts';
-import { progressLine } from '#sonar/cli/up-lines.ts';
 import { watchScan } from '#sonar/cli/watch-scan.ts';
 import type { InventoryItem, ScanDetail } from '#sonar/contracts/scan-api.ts';
-import { migrate } from '#sonar/db/migrator.ts';
 import { messageOf } from '#sonar/platform/errors.ts';
-import { createLocalToken } from '#sonar/roles/bootstrap.ts';
-import { type Stack, startStack } from '#sonar/stack/stack.ts';
 import { inventoryDifferences } from './compare-inventory.ts';
+import { checkout, startLocalSonar } from './local-sonar.ts';
 import { startTargetServers, type TargetServers } from './target-servers.ts';
 
-const root = join(import.meta.dirname, '..');
-const entry = join(root, 'src', 'main.ts');
-const host = '127.0.0.1';
 const workers = [
   { name: 'demo-ports', tags: 'nmap', slots: '4' },
   { name: 'demo-web', tags: 'web,report', slots: '4' },
@@ -29,7 +22,7 @@ const { values: options } = parseArgs({
   options: {
     keep: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
-    data: { type: 'string', default: join(root, '.sonar', 'demo') },
+    data: { type: 'string', default: join(checkout, '.sonar', 'demo') },
   },
 });
 // With --json stdout belongs to the one line at the end.
@@ -43,15 +36,17 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
 async function main(signal: AbortSignal): Promise<void> {
   const startedAt = performance.now();
   say('Services: real PostgreSQL, RabbitMQ, Temporal and S3 on loopback');
-  const stack = await startStack({
+  const local = await startLocalSonar({
     dataDir: options.data,
-    environment: process.env,
+    workers,
+    // The bundled probe is a command like any other: the workers find it on their PATH.
+    workerPath: `${join(checkout, 'catalog', 'bin')}:${process.env.SONAR_DEMO_WORKER_PATH ?? process.env.PATH ?? ''}`,
     signal,
-    onProgress: (event) => say(progressLine(event)),
+    say,
   });
+  const { client, apiUrl, stack } = local;
   let servers: TargetServers | undefined;
   try {
-    const { client, apiUrl } = await startRoles(stack, signal);
     servers = await startTargetServers();
     const detail = await survey(client, servers, signal);
     const items = await inventoryOf(client, detail);
@@ -69,99 +64,13 @@ async function main(signal: AbortSignal): Promise<void> {
     process.exitCode = detail.status === 'Completed' && differences.length === 0 ? 0 : 3;
   } finally {
     await servers?.close();
-    await stack.stop();
+    await local.stop();
     say('everything is stopped; the data stays in .sonar/demo');
   }
 }
 
-/** Schema, tokens, all control roles and two workers, each a process that the stack watches over. */
-async function startRoles(stack: Stack, signal: AbortSignal): Promise<{ client: ApiClient; apiUrl: string }> {
-  await migrate(stack.env.SONAR_DATABASE_URL);
-  const [adminToken, workerToken] = await Promise.all([
-    createLocalToken(stack.env.SONAR_DATABASE_URL, 'admin'),
-    createLocalToken(stack.env.SONAR_DATABASE_URL, 'worker'),
-  ]);
-  const port = await chooseApiPort(undefined);
-  const apiUrl = `http://${host}:${port}`;
-  const launch = (
-    name: string,
-    args: string[],
-    env: Record<string, string>,
-    ready?: () => Promise<boolean>,
-  ) =>
-    stack.supervise({
-      name,
-      command: process.execPath,
-      args: ['--disable-warning=ExperimentalWarning', entry, ...args],
-      env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
-      ...(ready ? { ready } : {}),
-    });
-  say(progressLine({ service: 'roles', state: 'starting' }));
-  const since = performance.now();
-  await launch(
-    'roles',
-    ['serve', '--role', 'all', '--host', host, '--port', String(port)],
-    { ...stack.env },
-    async () => {
-      const answer = await fetch(`${apiUrl}/health/ready`, { signal: AbortSignal.timeout(2_000) });
-      await answer.body?.cancel();
-      return answer.ok;
-    },
-  );
-  say(
-    progressLine({
-      service: 'roles',
-      state: 'ready',
-      seconds: (performance.now() - since) / 1000,
-      detail: 'api, reconciler, finalizer, publisher',
-    }),
-  );
-  signal.throwIfAborted();
-  const client = createApiClient(
-    { apiUrl, apiUrlSource: 'the demo', token: adminToken, tokenSource: 'the demo' },
-    { signal },
-  );
-  // The bundled probe is a command like any other: the worker finds it on its PATH.
-  const path = `${join(root, 'catalog', 'bin')}:${process.env.SONAR_DEMO_WORKER_PATH ?? process.env.PATH ?? ''}`;
-  await Promise.all(
-    workers.map((worker) =>
-      launch(
-        worker.name,
-        [
-          'worker',
-          'start',
-          '--name',
-          worker.name,
-          '--tags',
-          worker.tags,
-          '--slots',
-          worker.slots,
-          '--dir',
-          join(options.data, 'workers'),
-        ],
-        {
-          PATH: path,
-          SONAR_API_URL: apiUrl,
-          SONAR_TOKEN: workerToken,
-          SONAR_AMQP_URL: stack.env.SONAR_AMQP_URL,
-        },
-      ),
-    ),
-  );
-  for (const worker of workers)
-    say(progressLine({ service: worker.name, state: 'ready', detail: `tags ${worker.tags}` }));
-  return { client, apiUrl };
-}
-
-async function isAlive(client: ApiClient, name: string): Promise<boolean> {
-  const { items } = await client.workers.take({}, 100);
-  return items.some(
-    (worker) => worker.name === name && worker.state === 'alive' && worker.lastPulseAt !== null,
-  );
-}
-
 async function survey(client: ApiClient, servers: TargetServers, signal: AbortSignal): Promise<ScanDetail> {
-  const source = readFileSync(join(root, 'catalog', 'loopback-survey.yaml'), 'utf8');
+  const source = readFileSync(join(checkout, 'catalog', 'loopback-survey.yaml'), 'utf8');
   const definition = await client.applyDefinition(source);
   say(`\nDefinition ${definition.name}, revision ${definition.revision}: ${definition.steps.join(' → ')}`);
   const scan = await client.startScan({

@@ -1,7 +1,9 @@
 // One for the whole namespace, ensured by every reconciler: starts the workflows of scans that lost theirs,
 // reads results whose scan's workflow is away, clears what is old.
+import { ActivityFailure } from '@temporalio/common';
 import {
   continueAsNew,
+  isCancellation,
   log,
   proxyActivities,
   setCurrentDetails,
@@ -10,6 +12,7 @@ import {
 } from '@temporalio/workflow';
 import type { FinalizerActivities, ReconcilerActivities } from '#sonar/contracts/activities.ts';
 import { taskQueues } from '#sonar/contracts/names.ts';
+import { faultOf } from './scan-view.ts';
 
 const everyMs = 60_000;
 const maxEventsARun = 2_000;
@@ -25,23 +28,42 @@ const finalizer = proxyActivities<FinalizerActivities>({
   heartbeatTimeout: '20 seconds',
   scheduleToStartTimeout: '1 minute',
   retry: { maximumAttempts: 1 },
+  summary: 'read results that nobody else reads',
 });
 
 export async function maintenance(): Promise<never> {
   for (;;) {
+    const { unread, summary } = await pass();
+    // Side by side: a finalizer that hangs must not keep lost scans waiting longer than its own time limit.
+    await Promise.all([sleep(everyMs, { summary }), unread ? drain() : undefined]);
+    const info = workflowInfo();
+    if (info.continueAsNewSuggested || info.historyLength > maxEventsARun)
+      await continueAsNew<typeof maintenance>();
+  }
+}
+
+/** Never fails but by a cancel: lost scans have nobody else. */
+async function pass(): Promise<{ unread: boolean; summary: string }> {
+  try {
     const { restarted, purged, unread } = await reconciler.maintain();
     setCurrentDetails(
       `Last pass: ${restarted} scan workflow(s) started, ${purged} old outbox event(s) cleared`,
     );
-    if (unread)
-      await finalizer
-        .drain({ scanId: null })
-        .catch((error: unknown) => log.warn('drain failed; rows stay due', { error }));
-    const info = workflowInfo();
-    if (info.continueAsNewSuggested || info.historyLength > maxEventsARun)
-      await continueAsNew<typeof maintenance>();
-    await sleep(everyMs, {
+    return {
+      unread,
       summary: restarted > 0 ? `started ${restarted} scan workflow(s)` : 'nothing to mend',
-    });
+    };
+  } catch (error) {
+    if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
+    const fault = faultOf(error);
+    log.warn('a maintenance pass failed; the next one tries again', { error });
+    setCurrentDetails(`Last pass failed: ${fault}`);
+    return { unread: false, summary: fault };
   }
 }
+
+const drain = (): Promise<unknown> =>
+  finalizer.drain({ scanId: null }).catch((error: unknown) => {
+    if (isCancellation(error)) throw error;
+    log.warn('drain failed; rows stay due', { error });
+  });

@@ -1,13 +1,16 @@
 // What the Temporal UI shows of a scan: a table of its steps, and a line on each wait that says what happened.
+import { type ActivityFailure, ApplicationFailure } from '@temporalio/common';
 import type { PlanReport, StepSummary } from '#sonar/contracts/activities.ts';
 
-/** Markdown for the workflow's current details. Names come from definitions, notes may quote targets. */
-export function detailsOf(report: PlanReport): string {
+/** Markdown for the workflow's current details; `fault` says why the last tick came to nothing. */
+export function detailsOf(report: PlanReport | undefined, fault?: string): string {
+  const lines = fault === undefined ? [] : [`**The last tick failed:** ${cell(fault)}`, ''];
+  if (report === undefined) return lines.join('\n');
   const rows = report.steps.map((step) =>
     [
-      step.step,
-      step.state,
-      step.tags,
+      cell(step.step),
+      cell(step.state),
+      cell(step.tags),
       step.pending,
       step.inFlight,
       step.noWork > 0 ? `${step.completed} (${step.noWork} no work)` : step.completed,
@@ -17,6 +20,7 @@ export function detailsOf(report: PlanReport): string {
     ].join(' | '),
   );
   return [
+    ...lines,
     `**${cell(report.name)}** — ${report.status ?? 'gone'}${report.reason === '' ? '' : `: ${cell(report.reason)}`}`,
     '',
     'step | state | tags | pending | in flight | completed | failed | cancelled | note',
@@ -25,8 +29,24 @@ export function detailsOf(report: PlanReport): string {
   ].join('\n');
 }
 
+// A summary longer than 400 bytes fails the workflow task.
 const maxCell = 200;
-const cell = (text: string): string => text.replaceAll(/[\r\n|<>`*_[\]\\]/g, ' ').slice(0, maxCell);
+/** Names and notes may quote targets: nothing in them ends a line or a cell, marks up, links or shows a picture. */
+const cell = (text: string): string =>
+  text
+    .replaceAll(/[\s\p{Cc}]+/gu, ' ')
+    .slice(0, maxCell)
+    .toWellFormed()
+    .replaceAll(/[\\|<>&`*_~[\]!#]/g, String.raw`\$&`);
+
+/** The innermost cause of an activity's failure, with its code. */
+export function faultOf(failure: ActivityFailure): string {
+  const { cause } = failure;
+  const code = cause instanceof ApplicationFailure && cause.type ? `${cause.type}: ` : '';
+  return `${failure.activityType} failed: ${code}${cause?.message ?? failure.message}`
+    .replaceAll(/\s+/g, ' ')
+    .slice(0, maxCell);
+}
 
 /** What changed between two reports: "made 9; placed 8 on nmap; completed 3 of ports". */
 export function changesOf(before: PlanReport | undefined, now: PlanReport, placed: string): string {

@@ -30,7 +30,7 @@ export function problemOf(error: unknown): Problem {
   }
   if (hasZodFastifySchemaValidationErrors(error)) {
     const problems = error.validation.map((issue) => ({
-      path: `${error.validationContext ?? 'body'}${issue.instancePath.replaceAll('/', '.')}`,
+      path: `${error.validationContext ?? 'body'}${issue.instancePath.replaceAll('/', '.')}`.replace(/\.$/, ''),
       message: issue.message ?? 'is not valid',
     }));
     return problem(

@@ -227,18 +227,25 @@ function page<Row, Item>(rows: Row[], limit: number, view: (row: Row) => Item, c
   };
 }
 
-const readCursor = (after: string | undefined): string | undefined =>
-  after === undefined ? undefined : Buffer.from(after, 'base64url').toString();
+function readCursor(after: string | undefined): string | undefined {
+  if (after === undefined) return undefined;
+  const cursor = Buffer.from(after, 'base64url').toString();
+  if (cursor === '' || cursor.includes('\0')) throw foreignCursor();
+  return cursor;
+}
+
+const foreignCursor = (): SonarError => new SonarError('invalid', '"after" is not a cursor that this api gave');
 
 function cursorId(after: string | undefined): string | null {
   const id = readCursor(after);
-  if (id === undefined) return null;
-  if (uuidPattern.test(id)) return id;
-  throw new SonarError('invalid', '"after" is not a cursor that this api gave');
+  if (id === undefined || uuidPattern.test(id)) return id ?? null;
+  throw foreignCursor();
 }
 
 function splitCursor(after: string | undefined): string[] {
-  const cursor = readCursor(after) ?? '';
+  const cursor = readCursor(after);
+  if (cursor === undefined) return [];
   const space = cursor.indexOf(' ');
-  return space < 0 ? [] : [cursor.slice(0, space), cursor.slice(space + 1)];
+  if (space < 0) throw foreignCursor();
+  return [cursor.slice(0, space), cursor.slice(space + 1)];
 }

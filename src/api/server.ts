@@ -3,9 +3,11 @@ import swagger from '@fastify/swagger';
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
 import { messageOf, SonarError } from '#sonar/platform/errors.ts';
+import type { Logger } from '#sonar/platform/logger.ts';
 import type { Service } from '#sonar/platform/service.ts';
 import type { ApiParts } from './api-parts.ts';
 import { createAuthentication } from './authentication.ts';
+import { assertStorable, badRequest, utf8Of } from './hostile-text.ts';
 import { sendProblem } from './problem.ts';
 import { scanRoutes } from './scan-routes.ts';
 import { workerRoutes } from './worker-routes.ts';
@@ -53,7 +55,7 @@ export async function buildApp(parts: ApiParts): Promise<FastifyInstance> {
     bodyLimit: bodyLimitBytes,
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: 'idle',
-    loggerInstance: parts.log.child({}, { level: 'warn' }) as FastifyBaseLogger,
+    loggerInstance: quieter(parts.log) as FastifyBaseLogger,
   });
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
@@ -61,11 +63,14 @@ export async function buildApp(parts: ApiParts): Promise<FastifyInstance> {
   app.decorateRequest('token');
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeContentTypeParser('application/json');
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    request.rawBody = body as string;
-    if (body === '') done(null, undefined);
-    else parse(request, body as string, done);
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    const text = utf8Of(body as Buffer);
+    if (text === undefined) return done(badRequest('the body is not UTF-8'), undefined);
+    request.rawBody = text;
+    if (text === '') return done(null, undefined);
+    return parse(request, text, done);
   });
+  app.addHook('preValidation', assertStorable);
   app.setErrorHandler(sendProblem);
   app.setNotFoundHandler((request, reply) =>
     sendProblem(
@@ -99,6 +104,9 @@ export async function buildApp(parts: ApiParts): Promise<FastifyInstance> {
   app.get('/v1/openapi.json', { config: { access: 'viewer' }, schema: { hide: true } }, () => app.swagger());
   return app;
 }
+
+/** Fastify tells every request at `info`; an operator who asked for less than `warn` gets less. */
+const quieter = (log: Logger): Logger => (log.isLevelEnabled('info') ? log.child({}, { level: 'warn' }) : log);
 
 async function readiness(parts: ApiParts): Promise<Record<string, string>> {
   const checks = {

@@ -100,7 +100,10 @@ export function workerRoutes(instance: FastifyInstance, parts: ApiParts): void {
 
   app.post(
     '/v1/attempts/:id/result',
-    { ...access, schema: { params: byId, body: resultSchema, response: { 200: resultAnswerSchema } } },
+    {
+      config: { ...access.config, quotesCommand: true },
+      schema: { params: byId, body: resultSchema, response: { 200: resultAnswerSchema } },
+    },
     async (request) => {
       const result = request.body;
       const attempt = await signedAttempt(request, parts, result);

@@ -10,7 +10,8 @@ const listOf = <Item extends z.ZodType>(item: Item) =>
   z.object({ items: z.array(item), next: z.string().nullable() });
 
 export const pageQuerySchema = z.object({
-  after: z.string().max(512).optional(),
+  /** `next` of the page before; the longest is an inventory key of 512 bytes in base64. */
+  after: z.string().max(1024).optional(),
   limit: z.coerce.number().int().min(1).max(1000).default(100),
 });
 

@@ -10,28 +10,10 @@ import { dispatchedScan } from '../fixtures/dispatched-scan.ts';
 import { openLaboratory } from '../fixtures/laboratory.ts';
 import { useObjectStore } from '../fixtures/object-store.ts';
 import { query } from '../fixtures/query.ts';
+import { scriptedTemporal } from '../fixtures/scripted-temporal.ts';
 
 const clone = useClonedDatabase();
 const objects = useObjectStore();
-
-function scriptedGateway(behaviour: Partial<TemporalGateway> = {}) {
-  const started: string[] = [];
-  const unexpected = () => Promise.reject(new Error('maintenance has no use for this call'));
-  const gateway: TemporalGateway = {
-    startScan: (scan) => {
-      started.push(scan.scanId);
-      return Promise.resolve();
-    },
-    restartIfFailing: () => Promise.resolve(false),
-    wakeScan: unexpected,
-    wakeOrStartScan: unexpected,
-    ensureMaintenance: unexpected,
-    check: unexpected,
-    close: unexpected,
-    ...behaviour,
-  };
-  return { gateway, started };
-}
 
 const silence = (scanId: ScanId, interval = '4 minutes') =>
   clone.database.execute(query`
@@ -51,24 +33,26 @@ test('the workflow of each open scan without a tick for 3 minutes is started', a
   await clone.database.execute(query`
     update sonar.scan set status = 'Completed', finished_at = now() where scan_id = ${ended.scan_id}`);
   await clone.database.execute(query`update sonar.scan set status = 'Cancelling' where scan_id = ${cancelling.scan_id}`);
-  const { gateway, started } = scriptedGateway();
-  expect(await maintain(gateway)).toEqual({ restarted: 2, purged: 0, unread: false });
-  expect(started.toSorted()).toEqual([neverTicked.scan_id, cancelling.scan_id].toSorted());
+  const temporal = scriptedTemporal();
+  expect(await maintain(temporal)).toEqual({ restarted: 2, purged: 0, unread: false });
+  expect(temporal.calls.toSorted()).toEqual(
+    [neverTicked, cancelling].map((scan) => `startScan ${scan.scan_id}`).toSorted(),
+  );
 });
 
 test('a workflow that keeps failing is made anew instead of being started beside itself', async () => {
   const scan = await openLaboratory(clone, objects).scan(oneStep);
   await silence(scan.scan_id);
   const asked: [ScanTitle, number][] = [];
-  const { gateway, started } = scriptedGateway({
+  const temporal = scriptedTemporal({
     restartIfFailing: (title, failures) => {
       asked.push([title, failures]);
       return Promise.resolve(true);
     },
   });
-  expect(await maintain(gateway)).toMatchObject({ restarted: 1 });
+  expect(await maintain(temporal)).toMatchObject({ restarted: 1 });
   expect(asked).toEqual([[{ scanId: scan.scan_id, name: 'one-step', definition: 'one-step' }, 10]]);
-  expect(started).toEqual([]);
+  expect(temporal.calls).toEqual([]);
 });
 
 test('a scan that Temporal refuses does not keep the others from theirs', async () => {
@@ -77,14 +61,14 @@ test('a scan that Temporal refuses does not keep the others from theirs', async 
   for (const scan of scans) await silence(scan.scan_id);
   const refused = scans[1]!.scan_id;
   const started: string[] = [];
-  const { gateway } = scriptedGateway({
+  const temporal = scriptedTemporal({
     startScan: ({ scanId }) => {
       if (scanId === refused) return Promise.reject(new Error('refused'));
       started.push(scanId);
       return Promise.resolve();
     },
   });
-  expect(await maintain(gateway)).toMatchObject({ restarted: 2 });
+  expect(await maintain(temporal)).toMatchObject({ restarted: 2 });
   expect(started).toHaveLength(2);
 });
 
@@ -94,7 +78,7 @@ test('ledger rows past their time go, those still in the queue stay', async () =
   await clone.database.execute(query`update sonar.outbox_events set created_at = now() - interval '8 days'`);
   await clone.database.execute(query`
     insert into sonar.outbox_delivery_queue (event_id, workspace_id) select event_id, workspace_id from sonar.outbox_events limit 1`);
-  expect(await maintain(scriptedGateway().gateway)).toMatchObject({ purged: 1 });
+  expect(await maintain(scriptedTemporal())).toMatchObject({ purged: 1 });
   expect(await clone.database.rows(query`select count(*)::integer as events from sonar.outbox_events`)).toEqual([
     { events: 1 },
   ]);
@@ -103,7 +87,7 @@ test('ledger rows past their time go, those still in the queue stay', async () =
 test('results that wait to be read are told, so that they finish without their scan', async () => {
   const { lab, worker, attempt } = await dispatchedScan(clone, objects, { source: oneStep });
   await lab.run(attempt, worker, { found: { 'found.jsonl': '{"url":"http://a.example.com/"}' } });
-  expect(await maintain(scriptedGateway().gateway)).toMatchObject({ unread: true });
+  expect(await maintain(scriptedTemporal())).toMatchObject({ unread: true });
   await lab.finalize();
-  expect(await maintain(scriptedGateway().gateway)).toMatchObject({ unread: false });
+  expect(await maintain(scriptedTemporal())).toMatchObject({ unread: false });
 });

@@ -10,7 +10,11 @@ const moreThanARun = 2_050;
 
 describe('cancel from Temporal', () => {
   test('is committed once, and the scan is seen to its end', async () => {
-    const reports = [report(), report({ status: 'Cancelling' }), report({ status: 'Cancelling', settleable: true })];
+    const reports = [
+      report(),
+      report({ status: 'Cancelling' }),
+      report({ status: 'Cancelling', settleable: true }),
+    ];
     const run = await temporal.current.startScan(() => ({
       plan: (call) => reports[call - 1] ?? over('Failed'),
       settle: () => ({ status: 'Cancelled' }),
@@ -23,7 +27,9 @@ describe('cancel from Temporal', () => {
   });
 
   test('cuts a wait short', async () => {
-    const run = await temporal.current.startScan(() => ({ plan: (call) => (call < 5 ? report() : over('Cancelled')) }));
+    const run = await temporal.current.startScan(() => ({
+      plan: (call) => (call < 5 ? report() : over('Cancelled')),
+    }));
     await temporal.current.environment.sleep(40_000);
     await HistoryView.when(run.handle, (history) => history.waits.length === 4);
     await run.handle.cancel();

@@ -103,6 +103,8 @@ export class HistoryView {
   }
 }
 
-function textOf(payload: Parameters<typeof defaultPayloadConverter.fromPayload>[0] | null | undefined): string {
+function textOf(
+  payload: Parameters<typeof defaultPayloadConverter.fromPayload>[0] | null | undefined,
+): string {
   return payload ? defaultPayloadConverter.fromPayload<string>(payload) : '';
 }

@@ -146,7 +146,9 @@ export async function sendWakes({ handle }: Pick<ScriptedRun, 'handle'>, count: 
   // The server answers so many at once without refusing any.
   const atOnce = 100;
   for (let sent = 0; sent < count; sent += atOnce)
-    await Promise.all(Array.from({ length: Math.min(atOnce, count - sent) }, () => handle.signal(wakeSignal)));
+    await Promise.all(
+      Array.from({ length: Math.min(atOnce, count - sent) }, () => handle.signal(wakeSignal)),
+    );
 }
 
 /** A server for the tests of the calling file. */

@@ -1,3 +1,4 @@
+import type { InventoryItem } from '#sonar/contracts/scan-api.ts';
 import { inventoryDifferences } from '../../../demo/compare-inventory.ts';
 
 const offered = {
@@ -5,17 +6,18 @@ const offered = {
   services: [{ address: '127.0.0.1', port: 80 }],
   endpoints: [{ url: 'http://127.0.0.1/', title: 'Shop' }],
 };
-const right = [
-  { type: 'address' as const, key: '127.0.0.1', fields: {} },
-  { type: 'service' as const, key: '127.0.0.1/tcp/80', fields: {} },
-  { type: 'endpoint' as const, key: 'http://127.0.0.1/', fields: { title: 'Shop' } },
+type Item = Pick<InventoryItem, 'type' | 'key' | 'fields'>;
+const right: Item[] = [
+  { type: 'address', key: '127.0.0.1', fields: {} },
+  { type: 'service', key: '127.0.0.1/tcp/80', fields: {} },
+  { type: 'endpoint', key: 'http://127.0.0.1/', fields: { title: 'Shop' } },
 ];
 
 test('the right inventory differs in nothing', () => {
   expect(inventoryDifferences(offered, right)).toEqual([]);
 });
 
-test.each([
+test.each<[string, Item[], string[]]>([
   [
     'a missing service',
     right.filter((item) => item.type !== 'service'),
@@ -23,7 +25,7 @@ test.each([
   ],
   [
     'a service that is not there',
-    [...right, { type: 'service' as const, key: '127.0.0.1/tcp/81', fields: {} }],
+    [...right, { type: 'service', key: '127.0.0.1/tcp/81', fields: {} }],
     ['not offered: service 127.0.0.1/tcp/81'],
   ],
   [
