@@ -23,7 +23,8 @@ export function utf8Of(bytes: Buffer): string | undefined {
 export function assertStorable(request: FastifyRequest): Promise<void> {
   // Only an escape can bring either into a body that is UTF-8, so most bodies need no walk.
   const suspect = /\\u(0000|d[89a-f])/i.test(request.rawBody) && !request.routeOptions.config.quotesCommand;
-  const place = (suspect ? placeIn(request.body, 'body') : undefined) ?? placeIn(request.query, 'querystring');
+  const place =
+    (suspect ? placeIn(request.body, 'body') : undefined) ?? placeIn(request.query, 'querystring');
   if (place !== undefined) throw badRequest(`${place} holds a NUL or half a surrogate pair`);
   return Promise.resolve();
 }

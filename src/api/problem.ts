@@ -30,7 +30,10 @@ export function problemOf(error: unknown): Problem {
   }
   if (hasZodFastifySchemaValidationErrors(error)) {
     const problems = error.validation.map((issue) => ({
-      path: `${error.validationContext ?? 'body'}${issue.instancePath.replaceAll('/', '.')}`.replace(/\.$/, ''),
+      path: `${error.validationContext ?? 'body'}${issue.instancePath.replaceAll('/', '.')}`.replace(
+        /\.$/,
+        '',
+      ),
       message: issue.message ?? 'is not valid',
     }));
     return problem(

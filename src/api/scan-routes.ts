@@ -234,7 +234,8 @@ function readCursor(after: string | undefined): string | undefined {
   return cursor;
 }
 
-const foreignCursor = (): SonarError => new SonarError('invalid', '"after" is not a cursor that this api gave');
+const foreignCursor = (): SonarError =>
+  new SonarError('invalid', '"after" is not a cursor that this api gave');
 
 function cursorId(after: string | undefined): string | null {
   const id = readCursor(after);

@@ -106,7 +106,8 @@ export async function buildApp(parts: ApiParts): Promise<FastifyInstance> {
 }
 
 /** Fastify tells every request at `info`; an operator who asked for less than `warn` gets less. */
-const quieter = (log: Logger): Logger => (log.isLevelEnabled('info') ? log.child({}, { level: 'warn' }) : log);
+const quieter = (log: Logger): Logger =>
+  log.isLevelEnabled('info') ? log.child({}, { level: 'warn' }) : log;
 
 async function readiness(parts: ApiParts): Promise<Record<string, string>> {
   const checks = {

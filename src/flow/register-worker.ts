@@ -5,7 +5,12 @@ import type { Settings } from '#sonar/platform/config.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { deriveCredential, type MasterKeys } from '#sonar/platform/signing.ts';
 import type { TokenRow } from '#sonar/stores/tokens.ts';
-import { findIncarnation, insertIncarnation, replaceIncarnations } from '#sonar/stores/workers.ts';
+import {
+  findIncarnation,
+  insertIncarnation,
+  lockWorkerName,
+  replaceIncarnations,
+} from '#sonar/stores/workers.ts';
 
 /**
  * The newest registration of a name wins; the older incarnation is told so at its next pulse.
@@ -29,13 +34,14 @@ export async function registerWorker(
       `token "${token.name}" does not cover tag "${foreign}"; it covers ${token.tags.join(', ')}`,
     );
   const keyId = await parts.database.transaction(async (tx) => {
-    await replaceIncarnations(tx, token.workspace_id, worker.name, worker.incarnationId);
-    if (await insertIncarnation(tx, token.workspace_id, parts.keys.currentId, worker))
-      return parts.keys.currentId;
+    await lockWorkerName(tx, token.workspace_id, worker.name);
     const known = await findIncarnation(tx, worker.incarnationId);
-    if (known?.worker_name !== worker.name || known.workspace_id !== token.workspace_id)
+    // A registration whose answer was lost is sent again, maybe after a newer one: it replaces nobody.
+    if (known?.worker_name === worker.name && known.workspace_id === token.workspace_id) return known.key_id;
+    await replaceIncarnations(tx, token.workspace_id, worker.name);
+    if (!(await insertIncarnation(tx, token.workspace_id, parts.keys.currentId, worker)))
       throw new SonarError('conflict', `incarnation ${worker.incarnationId} belongs to another worker`);
-    return known.key_id;
+    return parts.keys.currentId;
   });
   const key = parts.keys.get(keyId);
   if (!key) throw new SonarError('configuration', `master key "${keyId}" is not in SONAR_MASTER_KEYS`);

@@ -12,19 +12,20 @@ export interface IncarnationRow {
   replaced: boolean;
 }
 
-/** The older incarnations of the name are replaced first: of two machines with one name the newer wins. */
-export async function replaceIncarnations(
-  db: Db,
-  workspaceId: string,
-  name: string,
-  by: string,
-): Promise<number> {
-  return db.execute(sql('worker.replace')`
-    update sonar.worker_incarnation set replaced_at = clock_timestamp()
-    where workspace_id = ${workspaceId} and worker_name = ${name} and replaced_at is null and incarnation_id <> ${by}`);
+/** In a statement of its own, first: two registrations of one name take turns until they commit. */
+export async function lockWorkerName(db: Db, workspaceId: string, name: string): Promise<void> {
+  await db.rows(sql('worker.lock_name')`
+    select pg_advisory_xact_lock(hashtextextended(${`${workspaceId}/${name}`}::text, 0))`);
 }
 
-/** False where the incarnation is known already: a retry of a registration whose answer was lost. */
+/** The older incarnations of the name are replaced first: of two machines with one name the newer wins. */
+export async function replaceIncarnations(db: Db, workspaceId: string, name: string): Promise<number> {
+  return db.execute(sql('worker.replace')`
+    update sonar.worker_incarnation set replaced_at = clock_timestamp()
+    where workspace_id = ${workspaceId} and worker_name = ${name} and replaced_at is null`);
+}
+
+/** False where the incarnation's id is taken. */
 export async function insertIncarnation(
   db: Db,
   workspaceId: string,

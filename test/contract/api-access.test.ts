@@ -1,7 +1,8 @@
 // No route answers without a token, or to a role that it is not for; iterated over the routes themselves, so that a new
 // one cannot slip through.
-import { tokenRoles, type TokenRole } from '#sonar/contracts/scan-api.ts';
+
 import { createHash } from 'node:crypto';
+import { type TokenRole, tokenRoles } from '#sonar/contracts/scan-api.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { useObjectStore } from '../fixtures/object-store.ts';
@@ -44,7 +45,8 @@ function routesOf(app: ServedApi['app']): string[] {
     .printRoutes({ commonPrefix: false })
     .split('\n')
     .flatMap((line) => {
-      const [, indent = '', path = '', methods = ''] = /^([│ ]*)[├└]── (\S+)(?: \(([A-Z, ]+)\))?/.exec(line) ?? [];
+      const [, indent = '', path = '', methods = ''] =
+        /^([│ ]*)[├└]── (\S+)(?: \(([A-Z, ]+)\))?/.exec(line) ?? [];
       if (path === '') return [];
       prefixes.length = indent.length / 4;
       const whole = [...prefixes, path].join('');
@@ -59,10 +61,15 @@ const methodOf = (route: string) => route.split(' ')[0] as 'GET' | 'POST' | 'HEA
 test('the routes are those that the table says, and a HEAD has the access of its GET', async () => {
   await using api = await serveApi(clone, objects);
   const routes = routesOf(api.app);
-  expect(routes.filter((route) => !route.startsWith('HEAD')).toSorted()).toEqual(Object.keys(expected).toSorted());
+  expect(routes.filter((route) => !route.startsWith('HEAD')).toSorted()).toEqual(
+    Object.keys(expected).toSorted(),
+  );
   for (const route of routes.filter((candidate) => candidate.startsWith('HEAD'))) {
     const answer = await api.request({ method: 'HEAD', url: urlOf(route) });
-    expect([route, answer.status === 401]).toEqual([route, expected[route.replace('HEAD', 'GET')] !== 'open']);
+    expect([route, answer.status === 401]).toEqual([
+      route,
+      expected[route.replace('HEAD', 'GET')] !== 'open',
+    ]);
   }
 });
 
@@ -77,7 +84,14 @@ test.each(Object.keys(expected).filter((route) => expected[route] !== 'open'))(
         headers: authorization === undefined ? {} : { authorization },
         ...(methodOf(route) === 'POST' ? { payload: {} } : {}),
       });
-    for (const authorization of [undefined, '', 'Bearer', 'Bearer nonsense', `Basic ${api.tokens.admin}`, api.tokens.admin])
+    for (const authorization of [
+      undefined,
+      '',
+      'Bearer',
+      'Bearer nonsense',
+      `Basic ${api.tokens.admin}`,
+      api.tokens.admin,
+    ])
       expect(await ask(authorization)).toMatchObject({ status: 401, body: { code: 'unauthenticated' } });
     const allowed = expected[route] as TokenRole[];
     for (const role of tokenRoles) {
@@ -90,7 +104,10 @@ test.each(Object.keys(expected).filter((route) => expected[route] !== 'open'))(
 
 test('the open routes say nothing but health', async () => {
   await using api = await serveApi(clone, objects);
-  expect(await api.ask('GET', '/health/live', { as: null })).toMatchObject({ status: 200, body: { status: 'ok' } });
+  expect(await api.ask('GET', '/health/live', { as: null })).toMatchObject({
+    status: 200,
+    body: { status: 'ok' },
+  });
   expect(await api.ask('GET', '/health/ready', { as: null })).toMatchObject({
     status: 200,
     body: { status: 'ok', checks: { postgresql: 'ok', temporal: 'ok', s3: 'ok' } },
@@ -137,7 +154,10 @@ test('a worker token binds the name and the tags of its workers', async () => {
       headers: { authorization: `Bearer ${made.body.token}` },
       payload: { v: 1, name, incarnationId: newId(), location: '', image: '', tags, slots: 1 },
     });
-  expect(await register('scan-1', ['nmap'])).toMatchObject({ status: 200, body: { secret: expect.any(String) } });
+  expect(await register('scan-1', ['nmap'])).toMatchObject({
+    status: 200,
+    body: { secret: expect.any(String) },
+  });
   expect(await register('other-1', ['nmap'])).toMatchObject({ status: 403, body: { code: 'forbidden' } });
   expect(await register('scan-1', ['nmap', 'web'])).toMatchObject({
     status: 403,
@@ -149,8 +169,12 @@ test('openapi.json lists every route but itself', async () => {
   await using api = await serveApi(clone, objects);
   const { body } = await api.ask('GET', '/v1/openapi.json');
   const listed = Object.entries(body.paths as Record<string, object>).flatMap(([path, operations]) =>
-    Object.keys(operations).map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`),
+    Object.keys(operations).map(
+      (method) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
+    ),
   );
-  const routes = routesOf(api.app).filter((route) => !route.startsWith('HEAD') && !route.endsWith('openapi.json'));
+  const routes = routesOf(api.app).filter(
+    (route) => !route.startsWith('HEAD') && !route.endsWith('openapi.json'),
+  );
   expect(listed.toSorted()).toEqual(routes.toSorted());
 });

@@ -40,7 +40,8 @@ async function withAttempt(lines = 1) {
   };
 }
 
-const statusOf = async ({ lab, scan }: Pick<DispatchedScan, 'lab' | 'scan'>) => (await lab.tasks(scan))[0]?.status;
+const statusOf = async ({ lab, scan }: Pick<DispatchedScan, 'lab' | 'scan'>) =>
+  (await lab.tasks(scan))[0]?.status;
 
 function expectRefusal(answer: Answer, status: number, code: string): void {
   expect({ status: answer.status, code: answer.body.code }).toEqual({ status, code });
@@ -50,7 +51,10 @@ function expectRefusal(answer: Answer, status: number, code: string): void {
 test('a task goes its whole way by signed calls: started, uploads, result, read', async () => {
   await using work = await withAttempt();
   const { lab, scan, api, call, start } = work;
-  expect(await start()).toMatchObject({ status: 200, body: { disposition: 'run', serverTime: expect.any(String) } });
+  expect(await start()).toMatchObject({
+    status: 200,
+    body: { disposition: 'run', serverTime: expect.any(String) },
+  });
   const bytes = Buffer.from('{"url":"http://a.example.com/"}\n');
   const file = { size: bytes.length, sha256: sha256(bytes) };
   const granted = await call('uploads', { files: [file] });
@@ -60,7 +64,9 @@ test('a task goes its whole way by signed calls: started, uploads, result, read'
   expect(await work.result({ manifest })).toMatchObject({ status: 200, body: { disposition: 'accepted' } });
   expect(api.woken).toEqual([scan.scan_id]);
   await lab.finalize();
-  expect(await clone.database.rows(query`select key from sonar.inventory`)).toEqual([{ key: 'http://a.example.com/' }]);
+  expect(await clone.database.rows(query`select key from sonar.inventory`)).toEqual([
+    { key: 'http://a.example.com/' },
+  ]);
 });
 
 test('a granted upload takes exactly the bytes that it was asked for, once', async () => {
@@ -102,50 +108,94 @@ test('a signature of another attempt, an incarnation, another key or over other 
     Buffer.alloc(32).toString('base64'),
   ];
   for (const secret of foreign)
-    expectRefusal(await work.api.send(work.urlOf('started'), work.startedBody, { secret }), 401, 'unauthenticated');
+    expectRefusal(
+      await work.api.send(work.urlOf('started'), work.startedBody, { secret }),
+      401,
+      'unauthenticated',
+    );
   const signedOther = { secret: work.secret, body: `${work.startedBody} ` };
-  expectRefusal(await work.api.send(work.urlOf('started'), work.startedBody, signedOther), 401, 'unauthenticated');
+  expectRefusal(
+    await work.api.send(work.urlOf('started'), work.startedBody, signedOther),
+    401,
+    'unauthenticated',
+  );
   expect(await statusOf(work)).toBe('Published');
 });
 
-test.each(['webhook-id', 'webhook-timestamp', 'webhook-signature'])('a call without the header %s, or with nonsense in it, is refused', async (header) => {
-  await using work = await withAttempt();
-  for (const value of ['', 'nonsense'])
-    expectRefusal(await work.api.send(work.urlOf('started'), work.startedBody, { secret: work.secret }, { [header]: value }), 401, 'unauthenticated');
-  expect(await statusOf(work)).toBe('Published');
-});
+test.each(['webhook-id', 'webhook-timestamp', 'webhook-signature'])(
+  'a call without the header %s, or with nonsense in it, is refused',
+  async (header) => {
+    await using work = await withAttempt();
+    for (const value of ['', 'nonsense'])
+      expectRefusal(
+        await work.api.send(
+          work.urlOf('started'),
+          work.startedBody,
+          { secret: work.secret },
+          { [header]: value },
+        ),
+        401,
+        'unauthenticated',
+      );
+    expect(await statusOf(work)).toBe('Published');
+  },
+);
 
 test('what is verified is the body as it was sent, whatever its spacing and the order of its members', async () => {
   await using work = await withAttempt();
   const spaced = JSON.stringify(JSON.parse(work.startedBody), null, 3);
-  expect(await work.api.send(work.urlOf('started'), spaced, { secret: work.secret })).toMatchObject({ status: 200 });
-  const reversed = JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(work.startedBody) as object).toReversed()));
-  expect(await work.api.send(work.urlOf('started'), reversed, { secret: work.secret })).toMatchObject({ status: 200 });
+  expect(await work.api.send(work.urlOf('started'), spaced, { secret: work.secret })).toMatchObject({
+    status: 200,
+  });
+  const reversed = JSON.stringify(
+    Object.fromEntries(Object.entries(JSON.parse(work.startedBody) as object).toReversed()),
+  );
+  expect(await work.api.send(work.urlOf('started'), reversed, { secret: work.secret })).toMatchObject({
+    status: 200,
+  });
 });
 
-test.each([-301, 301])('a clock that is %i s off is told the server time, and may try again', async (seconds) => {
-  await using work = await withAttempt();
-  const at = new Date(Date.now() + seconds * 1_000);
-  const skewed = await work.api.send(work.urlOf('started'), work.startedBody, { secret: work.secret, at });
-  expectRefusal(skewed, 401, 'clock_skew');
-  expect(Math.abs(Date.parse(skewed.body.serverTime) - Date.now())).toBeLessThan(60_000);
-  const corrected = { secret: work.secret, at: new Date(skewed.body.serverTime) };
-  expect(await work.api.send(work.urlOf('started'), work.startedBody, corrected)).toMatchObject({ status: 200 });
-});
+test.each([-301, 301])(
+  'a clock that is %i s off is told the server time, and may try again',
+  async (seconds) => {
+    await using work = await withAttempt();
+    const at = new Date(Date.now() + seconds * 1_000);
+    const skewed = await work.api.send(work.urlOf('started'), work.startedBody, { secret: work.secret, at });
+    expectRefusal(skewed, 401, 'clock_skew');
+    expect(Math.abs(Date.parse(skewed.body.serverTime) - Date.now())).toBeLessThan(60_000);
+    const corrected = { secret: work.secret, at: new Date(skewed.body.serverTime) };
+    expect(await work.api.send(work.urlOf('started'), work.startedBody, corrected)).toMatchObject({
+      status: 200,
+    });
+  },
+);
 
 test('a body that names another attempt, dispatch key, worker or incarnation than its signature is for is refused', async () => {
   await using work = await withAttempt();
-  const foreign = [{ attemptId: newId() }, { dispatchKey: 'other' }, { worker: 'w2' }, { incarnationId: newId() }];
+  const foreign = [
+    { attemptId: newId() },
+    { dispatchKey: 'other' },
+    { worker: 'w2' },
+    { incarnationId: newId() },
+  ];
   for (const changes of foreign) {
     const body = JSON.stringify({ ...JSON.parse(work.startedBody), ...changes });
-    expectRefusal(await work.api.send(work.urlOf('started'), body, { secret: work.secret }), 403, 'forbidden');
+    expectRefusal(
+      await work.api.send(work.urlOf('started'), body, { secret: work.secret }),
+      403,
+      'forbidden',
+    );
   }
   await work.start();
   for (const changes of [{ worker: 'w2' }, { incarnationId: newId() }]) {
     const claim = { ...resultOf(work.attempt, work.worker), ...changes };
     expectRefusal(await work.call('result', claim), 403, 'forbidden');
     expectRefusal(await work.call('release', { reason: 'spot', ...changes }), 403, 'forbidden');
-    expectRefusal(await work.call('uploads', { files: [{ size: 1, sha256: sha256('x') }], ...changes }), 403, 'forbidden');
+    expectRefusal(
+      await work.call('uploads', { files: [{ size: 1, sha256: sha256('x') }], ...changes }),
+      403,
+      'forbidden',
+    );
   }
   expect(await statusOf(work)).toBe('Running');
 });
@@ -190,19 +240,32 @@ test('what a command said never costs its result: hostile text is accepted and m
   await using work = await withAttempt();
   await work.start();
   const failure = { code: 'command_failed', message: 'nul \0 half \ud800' };
-  expect(await work.result({ outcome: 'failed', exitCode: 1, failure })).toMatchObject({ body: { disposition: 'accepted' } });
+  expect(await work.result({ outcome: 'failed', exitCode: 1, failure })).toMatchObject({
+    body: { disposition: 'accepted' },
+  });
   expect(await work.lab.tasks(work.scan)).toMatchObject([{ failure_message: 'nul \uFFFD half \uFFFD' }]);
 });
 
-test('an attempt that nobody knows is nobody\'s: skip and superseded, or not found', async () => {
+test("an attempt that nobody knows is nobody's: skip and superseded, or not found", async () => {
   await using work = await withAttempt();
   const url = (call: string) => `/v1/attempts/${newId()}/${call}`;
-  const send = (call: string, body: object) => work.api.send(url(call), JSON.stringify(body), { secret: work.secret });
+  const send = (call: string, body: object) =>
+    work.api.send(url(call), JSON.stringify(body), { secret: work.secret });
   const self = identity(work.attempt, work.worker);
-  expect(await send('started', JSON.parse(work.startedBody) as object)).toMatchObject({ body: { disposition: 'skip' } });
-  expect(await send('result', resultOf(work.attempt, work.worker))).toMatchObject({ body: { disposition: 'superseded' } });
-  expect(await send('release', { ...self, reason: 'spot' })).toMatchObject({ body: { disposition: 'superseded' } });
-  expectRefusal(await send('uploads', { ...self, files: [{ size: 1, sha256: sha256('x') }] }), 404, 'not_found');
+  expect(await send('started', JSON.parse(work.startedBody) as object)).toMatchObject({
+    body: { disposition: 'skip' },
+  });
+  expect(await send('result', resultOf(work.attempt, work.worker))).toMatchObject({
+    body: { disposition: 'superseded' },
+  });
+  expect(await send('release', { ...self, reason: 'spot' })).toMatchObject({
+    body: { disposition: 'superseded' },
+  });
+  expectRefusal(
+    await send('uploads', { ...self, files: [{ size: 1, sha256: sha256('x') }] }),
+    404,
+    'not_found',
+  );
   expectRefusal(await send('inputs', { ...self, input: 'found', after: null }), 404, 'not_found');
 });
 
@@ -227,7 +290,9 @@ test('a release is taken back to Pending, wakes the scan, and is superseded the 
   expect(await work.call('release', { reason: 'spot' })).toMatchObject({ body: { disposition: 'accepted' } });
   expect(await statusOf(work)).toBe('Pending');
   expect(work.api.woken).toEqual([work.scan.scan_id]);
-  expect(await work.call('release', { reason: 'spot' })).toMatchObject({ body: { disposition: 'superseded' } });
+  expect(await work.call('release', { reason: 'spot' })).toMatchObject({
+    body: { disposition: 'superseded' },
+  });
 });
 
 test('a message of another version is refused by name', async () => {

@@ -13,7 +13,11 @@ const scope = { allow: ['example.com'] };
 
 /** The answer is a problem of the published shape with that status and code. */
 function expectProblem(answer: Answer, status: number, code: string): Problem {
-  expect(answer).toMatchObject({ status, type: expect.stringContaining('application/problem+json'), body: { status, code } });
+  expect(answer).toMatchObject({
+    status,
+    type: expect.stringContaining('application/problem+json'),
+    body: { status, code },
+  });
   return problemSchema.strict().parse(answer.body);
 }
 
@@ -43,7 +47,10 @@ test('a definition is validated with all problems at once, and applied as revisi
 test('a start is 201 once and 200 with the same scan for the same key; another body is a conflict', async () => {
   await using api = await serveApi(clone, objects);
   const first = await startScan(api, { clientKey: 'k' });
-  expect(first).toMatchObject({ status: 201, body: { status: 'Running', definition: 'one-step', cancelRequested: false } });
+  expect(first).toMatchObject({
+    status: 201,
+    body: { status: 'Running', definition: 'one-step', cancelRequested: false },
+  });
   const again = await startScan(api, { clientKey: 'k' });
   expect(again).toMatchObject({ status: 200, body: { id: first.body.id } });
   expectProblem(await startScan(api, { clientKey: 'k', name: 'other' }), 409, 'conflict');
@@ -58,7 +65,9 @@ test('a scan is started even while Temporal is away: maintenance starts its work
 test('a scan without scope is refused with the way out, and an unknown definition is not found', async () => {
   await using api = await serveApi(clone, objects);
   const problem = expectProblem(await startScan(api, { scope: undefined }), 422, 'invalid');
-  expect(problem.problems).toEqual([expect.objectContaining({ path: 'scope', hint: expect.stringContaining('--allow') })]);
+  expect(problem.problems).toEqual([
+    expect.objectContaining({ path: 'scope', hint: expect.stringContaining('--allow') }),
+  ]);
   expectProblem(await startScan(api, { definition: 'nothing' }), 404, 'not_found');
 });
 
@@ -70,15 +79,27 @@ test('latest is the scan that was started last, here and as a filter; without on
   // Two ids of one millisecond have no order: the newest is the greatest.
   const { body: list } = await api.ask('GET', '/v1/scans');
   expect(list.items.map((scan: { id: string }) => scan.id)).toContain(newest.body.id);
-  expect(await api.ask('GET', '/v1/scans/latest')).toMatchObject({ status: 200, body: { id: list.items[0].id } });
-  expect(await api.ask('GET', '/v1/tasks?scan=latest')).toMatchObject({ status: 200, body: { items: [], next: null } });
-  expect(await api.ask('GET', '/v1/inventory?scan=latest')).toMatchObject({ status: 200, body: { items: [] } });
+  expect(await api.ask('GET', '/v1/scans/latest')).toMatchObject({
+    status: 200,
+    body: { id: list.items[0].id },
+  });
+  expect(await api.ask('GET', '/v1/tasks?scan=latest')).toMatchObject({
+    status: 200,
+    body: { items: [], next: null },
+  });
+  expect(await api.ask('GET', '/v1/inventory?scan=latest')).toMatchObject({
+    status: 200,
+    body: { items: [] },
+  });
 });
 
 test('a cancel is committed, wakes the scan, and is the same when it is asked for again', async () => {
   await using api = await serveApi(clone, objects);
   const { body } = await startScan(api);
-  const cancelled = { status: 200, body: { status: 'Cancelling', cancelRequested: true, reason: 'cancelled by token "a operator"' } };
+  const cancelled = {
+    status: 200,
+    body: { status: 'Cancelling', cancelRequested: true, reason: 'cancelled by token "a operator"' },
+  };
   for (const _ of [1, 2])
     expect(await api.ask('POST', `/v1/scans/${body.id}/cancel`, { as: 'operator' })).toMatchObject(cancelled);
   expect(api.woken).toEqual([body.id, body.id]);
@@ -87,7 +108,9 @@ test('a cancel is committed, wakes the scan, and is the same when it is asked fo
 test('a scan shows its steps with counts, its workflow and what it found', async () => {
   const { lab, worker, scan, attempt } = await dispatchedScan(clone, objects, { source: oneStep });
   await using api = await serveApi(clone, objects);
-  await lab.run(attempt, worker, { found: { 'found.jsonl': '{"url":"http://a.example.com/","title":"A"}\nno json' } });
+  await lab.run(attempt, worker, {
+    found: { 'found.jsonl': '{"url":"http://a.example.com/","title":"A"}\nno json' },
+  });
   expect((await api.ask('GET', `/v1/scans/${scan.scan_id}`)).body).toMatchObject({ unfinalized: 1 });
   await lab.finalize();
   expect((await api.ask('GET', `/v1/scans/${scan.scan_id}`)).body).toMatchObject({
@@ -98,13 +121,21 @@ test('a scan shows its steps with counts, its workflow and what it found', async
     steps: [{ step: 'only', tags: ['t'], counts: { completed: 1, pending: 0, failed: 0 }, refused: 0 }],
   });
   expect((await api.ask('GET', `/v1/tasks?scan=${scan.scan_id}`)).body.items).toMatchObject([
-    { status: 'Completed', worker: 'w1', records: 1, badRecords: 1, warnings: ['found.jsonl: the line is no JSON: no json'] },
+    {
+      status: 'Completed',
+      worker: 'w1',
+      records: 1,
+      badRecords: 1,
+      warnings: ['found.jsonl: the line is no JSON: no json'],
+    },
   ]);
   expect((await api.ask('GET', '/v1/inventory?type=endpoint')).body.items).toMatchObject([
     { key: 'http://a.example.com/', fields: { title: 'A' }, partial: false },
   ]);
   expect((await api.ask('GET', '/v1/inventory?type=service')).body.items).toEqual([]);
-  expect((await api.ask('GET', '/v1/workers')).body.items).toMatchObject([{ name: 'w1', state: 'alive', slots: 100 }]);
+  expect((await api.ask('GET', '/v1/workers')).body.items).toMatchObject([
+    { name: 'w1', state: 'alive', slots: 100 },
+  ]);
 });
 
 async function pagesOf(api: ServedApi, url: string): Promise<{ sizes: number[]; items: unknown[] }> {
@@ -127,12 +158,18 @@ test('every list comes in pages that together are the whole, each item once', as
     await lab.worker({ name: `other-${n}` });
     await lab.scan(eachLine.replace('each-line', `name-${n}`));
   }
-  const urls = Array.from({ length: 4 }, (_, n) => ({ url: `http://a.example.com/${'long'.repeat(115)}${n}` }));
+  const urls = Array.from({ length: 4 }, (_, n) => ({
+    url: `http://a.example.com/${'long'.repeat(115)}${n}`,
+  }));
   const found = await lab.scan(oneStep);
   await lab.plan(found);
   await lab.place();
   const [attempt] = await lab.published(found);
-  await lab.run(attempt!, worker, { found: { 'found.jsonl': [...urls, { url: 'http://b.example.com/' }].map((url) => JSON.stringify(url)).join('\n') } });
+  await lab.run(attempt!, worker, {
+    found: {
+      'found.jsonl': [...urls, { url: 'http://b.example.com/' }].map((url) => JSON.stringify(url)).join('\n'),
+    },
+  });
   await lab.finalize();
   const lists = [
     [`/v1/tasks?scan=${scan.scan_id}&`, [2, 2, 1]],
@@ -148,13 +185,16 @@ test('every list comes in pages that together are the whole, each item once', as
   }
 });
 
-test.each(['scans', 'definitions', 'workers', 'inventory'])('a cursor of /v1/%s that the api did not give is refused', async (list) => {
-  await using api = await serveApi(clone, objects);
-  const cursor = Buffer.from('nul\0 here').toString('base64url');
-  for (const after of [cursor, ...(list === 'scans' || list === 'inventory' ? ['bm90LW9uZQ'] : [])])
-    expectProblem(await api.ask('GET', `/v1/${list}?after=${after}`), 422, 'invalid');
-  expectProblem(await api.ask('GET', `/v1/${list}?after=${'x'.repeat(1_025)}`), 400, 'invalid_request');
-});
+test.each(['scans', 'definitions', 'workers', 'inventory'])(
+  'a cursor of /v1/%s that the api did not give is refused',
+  async (list) => {
+    await using api = await serveApi(clone, objects);
+    const cursor = Buffer.from('nul\0 here').toString('base64url');
+    for (const after of [cursor, ...(list === 'scans' || list === 'inventory' ? ['bm90LW9uZQ'] : [])])
+      expectProblem(await api.ask('GET', `/v1/${list}?after=${after}`), 422, 'invalid');
+    expectProblem(await api.ask('GET', `/v1/${list}?after=${'x'.repeat(1_025)}`), 400, 'invalid_request');
+  },
+);
 
 test.each([
   ['an unknown field', { definition: 'one-step', scope, scop: {} }, 'body'],
@@ -166,10 +206,13 @@ test.each([
   expect(problem.problems?.[0]?.path).toBe(path);
 });
 
-test.each(['limit=0', 'limit=1001', 'limit=many', 'status=Done'])('the query %s is refused', async (filter) => {
-  await using api = await serveApi(clone, objects);
-  expectProblem(await api.ask('GET', `/v1/scans?${filter}`), 400, 'invalid_request');
-});
+test.each(['limit=0', 'limit=1001', 'limit=many', 'status=Done'])(
+  'the query %s is refused',
+  async (filter) => {
+    await using api = await serveApi(clone, objects);
+    expectProblem(await api.ask('GET', `/v1/scans?${filter}`), 400, 'invalid_request');
+  },
+);
 
 const hostile = ['nul \0 here', 'half \ud800 pair'];
 const hostileBodies: [what: string, url: string, bodyOf: (text: string) => object][] = [
@@ -177,21 +220,28 @@ const hostileBodies: [what: string, url: string, bodyOf: (text: string) => objec
   ['a client key', '/v1/scans', (text) => ({ definition: 'one-step', scope, clientKey: text })],
   ['the name of a definition', '/v1/scans', (text) => ({ definition: text, scope })],
   ['an input', '/v1/scans', (text) => ({ definition: 'one-step', scope, inputs: { hosts: ['ok', text] } })],
-  ['the name of an input', '/v1/scans', (text) => ({ definition: 'one-step', scope, inputs: { [text]: '' } })],
+  [
+    'the name of an input',
+    '/v1/scans',
+    (text) => ({ definition: 'one-step', scope, inputs: { [text]: '' } }),
+  ],
   ['a scope', '/v1/scans', (text) => ({ definition: 'one-step', scope: { allow: [text] } })],
   ['a definition', '/v1/definitions', (text) => ({ source: `${oneStep}\n# ${text}` })],
   ['a definition to validate', '/v1/definitions/validate', (text) => ({ source: text })],
   ['the name of a token', '/v1/tokens', (text) => ({ name: text, role: 'viewer' })],
 ];
 
-test.each(hostileBodies)('a NUL or half a surrogate pair in %s is a clear 400', async (_what, url, bodyOf) => {
-  await using api = await serveApi(clone, objects);
-  await startScan(api);
-  for (const text of hostile)
-    expect(expectProblem(await api.ask('POST', url, { body: bodyOf(text) }), 400, 'invalid_request').detail).toMatch(
-      /^(body\.|a name in body).* holds a NUL or half a surrogate pair$/,
-    );
-});
+test.each(hostileBodies)(
+  'a NUL or half a surrogate pair in %s is a clear 400',
+  async (_what, url, bodyOf) => {
+    await using api = await serveApi(clone, objects);
+    await startScan(api);
+    for (const text of hostile)
+      expect(
+        expectProblem(await api.ask('POST', url, { body: bodyOf(text) }), 400, 'invalid_request').detail,
+      ).toMatch(/^(body\.|a name in body).* holds a NUL or half a surrogate pair$/);
+  },
+);
 
 test('a NUL in a query or a path is a clear 4xx', async () => {
   await using api = await serveApi(clone, objects);
@@ -208,13 +258,21 @@ test.each([
 ])('a body %s is refused as a problem', async (_what, payload, status) => {
   await using api = await serveApi(clone, objects);
   const headers = { authorization: `Bearer ${api.tokens.admin}` };
-  expectProblem(await api.request({ method: 'POST', url: '/v1/scans', headers, payload }), status, 'invalid_request');
+  expectProblem(
+    await api.request({ method: 'POST', url: '/v1/scans', headers, payload }),
+    status,
+    'invalid_request',
+  );
 });
 
 test('a body that is not JSON by its type, and an unknown route, are problems too', async () => {
   await using api = await serveApi(clone, objects);
   const headers = { authorization: `Bearer ${api.tokens.admin}`, 'content-type': 'application/xml' };
-  expectProblem(await api.request({ method: 'POST', url: '/v1/scans', headers, payload: '<scan/>' }), 415, 'invalid_request');
+  expectProblem(
+    await api.request({ method: 'POST', url: '/v1/scans', headers, payload: '<scan/>' }),
+    415,
+    'invalid_request',
+  );
   expectProblem(await api.ask('GET', '/v1/nothing'), 404, 'not_found');
   expectProblem(await api.ask('GET', `/v1/scans/${newId()}`), 404, 'not_found');
 });

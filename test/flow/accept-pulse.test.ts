@@ -11,7 +11,12 @@ import { query } from '../fixtures/query.ts';
 const clone = useClonedDatabase();
 const objects = useObjectStore();
 const kept = async () => {
-  const [row] = await clone.database.rows<{ pulse_sequence: number; free_slots: number; draining: boolean; tags: string[] }>(
+  const [row] = await clone.database.rows<{
+    pulse_sequence: number;
+    free_slots: number;
+    draining: boolean;
+    tags: string[];
+  }>(
     query`select pulse_sequence, free_slots, draining, tags from sonar.worker_incarnation where replaced_at is null`,
   );
   return row;
@@ -53,7 +58,9 @@ test('an attempt that was cancelled is asked to end, again and again, until a pu
   expect((await worker.pulse({ attempts: hand.slice(1) })).cancel).toEqual(hand.slice(1));
   expect(await lab.settle(scan)).toBe('Cancelling');
   await worker.pulse({ attempts: [] });
-  expect(await clone.database.rows(query`select distinct end_reason from sonar.attempt`)).toEqual([{ end_reason: 'cancelled' }]);
+  expect(await clone.database.rows(query`select distinct end_reason from sonar.attempt`)).toEqual([
+    { end_reason: 'cancelled' },
+  ]);
   expect(await lab.settle(scan)).toBe('Cancelled');
 });
 
@@ -87,5 +94,8 @@ test('an attempt in hand that is no longer current is told to be superseded; one
   await lab.run(done!, worker);
   const unknown = newId<AttemptId>();
   const hand = [released!.attempt_id, done!.attempt_id, unknown];
-  expect(await worker.pulse({ attempts: hand })).toMatchObject({ cancel: [], superseded: [released!.attempt_id] });
+  expect(await worker.pulse({ attempts: hand })).toMatchObject({
+    cancel: [],
+    superseded: [released!.attempt_id],
+  });
 });

@@ -15,7 +15,9 @@ test('a released task is Pending at once, without attempt, and no retry is spent
   expect(await lab.tasks(scan)).toMatchObject([
     { status: 'Pending', attempt_id: null, tag: null, releases: 1, retries: 0, failure_code: null },
   ]);
-  expect(await clone.database.rows(query`select end_reason from sonar.attempt`)).toEqual([{ end_reason: 'released' }]);
+  expect(await clone.database.rows(query`select end_reason from sonar.attempt`)).toEqual([
+    { end_reason: 'released' },
+  ]);
   expect((await lab.place())?.placed).toHaveLength(1);
 });
 
@@ -46,7 +48,9 @@ test('no release undoes an accepted result', async () => {
   await lab.run(attempt, worker);
   expect(await lab.release(attempt, worker)).toMatchObject({ disposition: 'superseded' });
   expect(await lab.tasks(scan)).toMatchObject([{ status: 'Completed', releases: 0 }]);
-  expect(await clone.database.rows(query`select end_reason from sonar.attempt`)).toEqual([{ end_reason: 'result' }]);
+  expect(await clone.database.rows(query`select end_reason from sonar.attempt`)).toEqual([
+    { end_reason: 'result' },
+  ]);
 });
 
 test('a result after the release of its attempt is superseded', async () => {
@@ -58,16 +62,22 @@ test('a result after the release of its attempt is superseded', async () => {
 });
 
 test('the last release that is allowed fails the task', async () => {
-  const { lab, worker, scan, attempt } = await dispatchedScan(clone, objects, { settings: { SONAR_MAX_RELEASES: 3 } });
+  const { lab, worker, scan, attempt } = await dispatchedScan(clone, objects, {
+    settings: { SONAR_MAX_RELEASES: 3 },
+  });
   let current = attempt;
   for (let time = 1; time <= 3; time += 1) {
     await lab.start(current, worker);
     expect(await lab.release(current, worker)).toMatchObject({ disposition: 'accepted' });
-    expect(await lab.tasks(scan)).toMatchObject([{ releases: time, status: time < 3 ? 'Pending' : 'Failed' }]);
+    expect(await lab.tasks(scan)).toMatchObject([
+      { releases: time, status: time < 3 ? 'Pending' : 'Failed' },
+    ]);
     if (time === 3) break;
     await lab.place();
     [current] = (await lab.published(scan)) as [typeof attempt];
   }
-  expect(await lab.tasks(scan)).toMatchObject([{ failure_code: 'RELEASED_TOO_OFTEN', attempt_id: null, retries: 0 }]);
+  expect(await lab.tasks(scan)).toMatchObject([
+    { failure_code: 'RELEASED_TOO_OFTEN', attempt_id: null, retries: 0 },
+  ]);
   expect((await lab.place())?.placed).toEqual([]);
 });

@@ -13,7 +13,10 @@ const clone = useClonedDatabase();
 const objects = useObjectStore();
 const found = { found: { 'found.jsonl': '{"url":"http://a.example.com/","title":"A"}\n' } };
 const failing = { outcome: 'failed', exitCode: 3 } as const;
-const retrying = oneStep.replace('    command', '    retry: {max: 2, backoff: 30s, maxBackoff: 45s}\n    command');
+const retrying = oneStep.replace(
+  '    command',
+  '    retry: {max: 2, backoff: 30s, maxBackoff: 45s}\n    command',
+);
 
 const counts = async () => {
   const [row] = await clone.database.rows<Record<string, number>>(query`
@@ -22,7 +25,9 @@ const counts = async () => {
   return row;
 };
 const attemptEnds = () =>
-  clone.database.rows<{ end_reason: string | null }>(query`select end_reason from sonar.attempt order by number, attempt_id`);
+  clone.database.rows<{ end_reason: string | null }>(
+    query`select end_reason from sonar.attempt order by number, attempt_id`,
+  );
 
 test('a completed result ends the task, its attempt, and enqueues its reading', async () => {
   const { lab, worker, scan, attempt } = await dispatchedScan(clone, objects, { source: oneStep });
@@ -85,7 +90,9 @@ test('a crash in the accepting transaction leaves the task Running and nothing e
   const result = await lab.result(attempt, worker, found);
   const crashing = faultyDatabase(clone.database, (name) => name === 'result.insert_finalization');
   await expect(lab.with({ database: crashing }).accept(attempt, result)).rejects.toThrow('injected fault');
-  expect(await lab.tasks(scan)).toMatchObject([{ status: 'Running', accepted_digest: null, finalized: true }]);
+  expect(await lab.tasks(scan)).toMatchObject([
+    { status: 'Running', accepted_digest: null, finalized: true },
+  ]);
   expect(await counts()).toEqual({ results: 0, finalizations: 0, files: 0 });
   expect(await lab.accept(attempt, result)).toBe('accepted');
 });
@@ -97,7 +104,14 @@ test('a failure with budget left goes back to Pending with a doubling backoff, a
   for (let time = 1; time <= 2; time += 1) {
     expect(await lab.run(current, worker, found, failing)).toBe('accepted');
     expect(await lab.tasks(scan)).toMatchObject([
-      { status: 'Pending', attempt_id: null, tag: null, retries: time, accepted_attempt_id: null, finalized: true },
+      {
+        status: 'Pending',
+        attempt_id: null,
+        tag: null,
+        retries: time,
+        accepted_attempt_id: null,
+        finalized: true,
+      },
     ]);
     const [row] = await clone.database.rows<{ seconds: number }>(
       query`select extract(epoch from not_before - clock_timestamp())::float as seconds from sonar.task`,
@@ -114,7 +128,12 @@ test('a failure with budget left goes back to Pending with a doubling backoff, a
   expect(await counts()).toMatchObject({ finalizations: 0 });
   await lab.run(current, worker, found, failing);
   expect(await lab.tasks(scan)).toMatchObject([
-    { status: 'Failed', failure_code: 'command_failed', failure_message: 'the command exited with 3', retries: 2 },
+    {
+      status: 'Failed',
+      failure_code: 'command_failed',
+      failure_message: 'the command exited with 3',
+      retries: 2,
+    },
   ]);
   expect(await counts()).toMatchObject({ finalizations: 1 });
 });
@@ -135,27 +154,46 @@ test('a result that calls itself completed without a declared output is correcte
   const { lab, worker, scan, attempt } = await dispatchedScan(clone, objects, { source });
   expect(await lab.run(attempt, worker)).toBe('accepted');
   expect(await lab.tasks(scan)).toMatchObject([
-    { status: 'Failed', failure_code: 'output_missing', failure_message: 'the command left no output "found"' },
+    {
+      status: 'Failed',
+      failure_code: 'output_missing',
+      failure_message: 'the command left no output "found"',
+    },
   ]);
 });
 
 test.each([
-  ['timed out', { outcome: 'timed_out', exitCode: null }, 'command_timed_out', 'the command ran into its timeout'],
-  ['was killed', { outcome: 'failed', exitCode: null, signal: 'SIGKILL' }, 'command_failed', 'the command was ended by SIGKILL'],
+  [
+    'timed out',
+    { outcome: 'timed_out', exitCode: null },
+    'command_timed_out',
+    'the command ran into its timeout',
+  ],
+  [
+    'was killed',
+    { outcome: 'failed', exitCode: null, signal: 'SIGKILL' },
+    'command_failed',
+    'the command was ended by SIGKILL',
+  ],
   [
     'did not start',
     { outcome: 'not_started', exitCode: null, failure: { code: 'command_not_found', message: 'no probe' } },
     'command_not_found',
     'no probe',
   ],
-] as const)('a command that %s fails with its own code, and what it left is read as partial', async (_what, changes, code, message) => {
-  const { lab, worker, scan, attempt } = await dispatchedScan(clone, objects, { source: oneStep });
-  expect(await lab.run(attempt, worker, found, changes)).toBe('accepted');
-  expect(await lab.tasks(scan)).toMatchObject([
-    { status: 'Failed', failure_code: code, failure_message: message, finalized: false },
-  ]);
-  expect(await clone.database.rows(query`select partial from sonar.output_file`)).toEqual([{ partial: true }]);
-});
+] as const)(
+  'a command that %s fails with its own code, and what it left is read as partial',
+  async (_what, changes, code, message) => {
+    const { lab, worker, scan, attempt } = await dispatchedScan(clone, objects, { source: oneStep });
+    expect(await lab.run(attempt, worker, found, changes)).toBe('accepted');
+    expect(await lab.tasks(scan)).toMatchObject([
+      { status: 'Failed', failure_code: code, failure_message: message, finalized: false },
+    ]);
+    expect(await clone.database.rows(query`select partial from sonar.output_file`)).toEqual([
+      { partial: true },
+    ]);
+  },
+);
 
 test('what a failed command said is stored even where it holds what no database text can', async () => {
   const { lab, worker, scan, attempt } = await dispatchedScan(clone, objects, { source: oneStep });

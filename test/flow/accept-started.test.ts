@@ -9,7 +9,8 @@ import { query } from '../fixtures/query.ts';
 
 const clone = useClonedDatabase();
 const objects = useObjectStore();
-const dispositions = (answers: { disposition: string }[]) => answers.map(({ disposition }) => disposition).toSorted();
+const dispositions = (answers: { disposition: string }[]) =>
+  answers.map(({ disposition }) => disposition).toSorted();
 
 test('Published becomes Running, with worker, incarnation, delivery and the sequence of the last pulse', async () => {
   const { lab, worker, scan, attempt } = await dispatchedScan(clone, objects);
@@ -81,7 +82,9 @@ test('a worker without the tag, an unknown incarnation and a borrowed name are r
     code: 'forbidden',
     message: 'worker "w2" does not serve tag "t"',
   });
-  await expect(lab.start(attempt, worker, { incarnationId: newId() })).rejects.toMatchObject({ code: 'forbidden' });
+  await expect(lab.start(attempt, worker, { incarnationId: newId() })).rejects.toMatchObject({
+    code: 'forbidden',
+  });
   await expect(lab.start(attempt, worker, { worker: 'w2' })).rejects.toMatchObject({ code: 'forbidden' });
 });
 

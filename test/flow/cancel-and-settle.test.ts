@@ -1,6 +1,7 @@
 // A scan ends when nothing of it is open, and never before.
 import type { ScanId } from '#sonar/contracts/ids.ts';
 import { cancelScan } from '#sonar/flow/cancel-scan.ts';
+import { settleScan } from '#sonar/flow/settle-scan.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { eachLine, fanOutAndIn, oneStep } from '../fixtures/definition-texts.ts';
@@ -8,7 +9,6 @@ import { dispatchedScan } from '../fixtures/dispatched-scan.ts';
 import { openLaboratory } from '../fixtures/laboratory.ts';
 import { useObjectStore } from '../fixtures/object-store.ts';
 import { query } from '../fixtures/query.ts';
-import { settleScan } from '#sonar/flow/settle-scan.ts';
 
 const clone = useClonedDatabase();
 const objects = useObjectStore();
@@ -85,8 +85,14 @@ test('a cancel ends what is Pending and Published at once, and waits for what ru
   const { lab, worker, scan, attempts } = await dispatchedScan(clone, objects, { lines: 2 });
   const [running] = attempts;
   await lab.start(running!, worker);
-  expect(await cancelScan(clone.database, scan.scan_id, 'enough')).toMatchObject({ status: 'Cancelling', reason: 'enough' });
-  expect(await cancelScan(clone.database, scan.scan_id, 'again')).toMatchObject({ status: 'Cancelling', reason: 'enough' });
+  expect(await cancelScan(clone.database, scan.scan_id, 'enough')).toMatchObject({
+    status: 'Cancelling',
+    reason: 'enough',
+  });
+  expect(await cancelScan(clone.database, scan.scan_id, 'again')).toMatchObject({
+    status: 'Cancelling',
+    reason: 'enough',
+  });
   await lab.plan(scan);
   expect((await lab.tasks(scan)).map((task) => [task.status, task.failure_code])).toEqual([
     ['Cancelled', 'scan_cancelled'],
@@ -108,13 +114,21 @@ test('accepted results are still read after a cancel, and only then the scan is 
   await lab.finalize();
   expect(await lab.tasks(scan)).toMatchObject([{ status: 'Completed', finalized: true }]);
   expect(await lab.settle(scan)).toBe('Cancelled');
-  expect(await clone.database.rows(query`select key from sonar.inventory`)).toEqual([{ key: 'http://a.example.com/' }]);
+  expect(await clone.database.rows(query`select key from sonar.inventory`)).toEqual([
+    { key: 'http://a.example.com/' },
+  ]);
 });
 
 test.each([
-  ['its worker is absent', query`update sonar.worker_incarnation set pulsed_at = now() - interval '1 minute'`],
+  [
+    'its worker is absent',
+    query`update sonar.worker_incarnation set pulsed_at = now() - interval '1 minute'`,
+  ],
   ['its worker was replaced', query`update sonar.worker_incarnation set replaced_at = now()`],
-  ['it was asked to end 10 minutes ago', query`update sonar.attempt set cancel_requested_at = now() - interval '11 minutes'`],
+  [
+    'it was asked to end 10 minutes ago',
+    query`update sonar.attempt set cancel_requested_at = now() - interval '11 minutes'`,
+  ],
 ])('an attempt that is ending counts no longer when %s', async (_what, change) => {
   const { lab, worker, scan, attempt } = await dispatchedScan(clone, objects);
   await lab.start(attempt, worker);

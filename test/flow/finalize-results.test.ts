@@ -1,13 +1,14 @@
 // Accepted results reach the inventory once, whoever dies on the way, and no result holds up another.
-import { finalizationIsDue } from '#sonar/stores/finalizations.ts';
+
+import type { Settings } from '#sonar/platform/config.ts';
 import { newId } from '#sonar/platform/ids.ts';
+import { finalizationIsDue } from '#sonar/stores/finalizations.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { oneStep } from '../fixtures/definition-texts.ts';
 import { faultyDatabase } from '../fixtures/faulty-database.ts';
 import { type Laboratory, openLaboratory } from '../fixtures/laboratory.ts';
 import { overwriteObject, removeObject, useObjectStore } from '../fixtures/object-store.ts';
 import { query } from '../fixtures/query.ts';
-import type { Settings } from '#sonar/platform/config.ts';
 
 const clone = useClonedDatabase();
 const objects = useObjectStore();
@@ -45,10 +46,14 @@ const rows = () =>
     select f.status, f.attempts, f.records, f.bad_records, f.error, f.warnings, f.claim_token
     from sonar.finalization f join sonar.task t using (task_id) order by t.item_ordinal`);
 const inventory = () =>
-  clone.database.rows<{ key: string; state: string }>(query`select key, state::text as state from sonar.inventory order by key`);
+  clone.database.rows<{ key: string; state: string }>(
+    query`select key, state::text as state from sonar.inventory order by key`,
+  );
 const keys = async () => (await inventory()).map((row) => row.key);
 const observations = async () => {
-  const [row] = await clone.database.rows<{ count: number }>(query`select count(*)::integer as count from sonar.observation`);
+  const [row] = await clone.database.rows<{ count: number }>(
+    query`select count(*)::integer as count from sonar.observation`,
+  );
   return row?.count;
 };
 const expireClaims = () =>
@@ -82,7 +87,10 @@ test('what was accepted becomes observations, records and counts, and the task m
 });
 
 test('a replay leaves the same bytes', async () => {
-  const { lab } = await withResults([[page('a'), page('a', 'again'), page('b')].join('\n'), page('a', 'later')]);
+  const { lab } = await withResults([
+    [page('a'), page('a', 'again'), page('b')].join('\n'),
+    page('a', 'later'),
+  ]);
   await lab.finalize();
   const before = await inventory();
   expect(await observations()).toBe(4);
@@ -111,7 +119,11 @@ test('a file that is not empty and has no good record fails loudly, and in the e
   const { lab, scan } = await withResults(['nothing\nto see\n'], { SONAR_FINALIZATION_ATTEMPTS: 2 });
   await lab.finalize();
   expect(await rows()).toMatchObject([
-    { status: 'due', attempts: 1, error: expect.stringMatching(/^none of 2 records could be read; the first: found.jsonl/) },
+    {
+      status: 'due',
+      attempts: 1,
+      error: expect.stringMatching(/^none of 2 records could be read; the first: found.jsonl/),
+    },
   ]);
   expect(await lab.finalize()).toBeUndefined();
   await makeDue();
@@ -127,27 +139,34 @@ test('a file that is not empty and has no good record fails loudly, and in the e
 test.each([
   ['is gone', removeObject, /^no object .* in the store$/],
   ['is not what was accepted', (key: string) => overwriteObject(key, page('evil')), /that were accepted$/],
-])('a file that %s is tried again with backoff, then poisoned, while its neighbours in the batch are read at once', async (_what, spoil, error) => {
-  const { lab, scan } = await withResults([page('a'), page('b'), page('c')], { SONAR_FINALIZATION_ATTEMPTS: 3 });
-  const [file] = await clone.database.rows<{ object_key: string }>(query`
+])(
+  'a file that %s is tried again with backoff, then poisoned, while its neighbours in the batch are read at once',
+  async (_what, spoil, error) => {
+    const { lab, scan } = await withResults([page('a'), page('b'), page('c')], {
+      SONAR_FINALIZATION_ATTEMPTS: 3,
+    });
+    const [file] = await clone.database.rows<{ object_key: string }>(query`
     select object_key from sonar.output_file join sonar.task using (task_id) where item_ordinal = 1`);
-  await spoil(file!.object_key);
-  await lab.finalize();
-  expect((await rows()).map((row) => row.status)).toEqual(['done', 'due', 'done']);
-  expect((await rows())[1]).toMatchObject({ error: expect.stringMatching(error), claim_token: null });
-  expect(await keys()).toEqual(['http://a.example.com/', 'http://c.example.com/']);
-  for (let time = 0; time < 2; time += 1) {
-    await makeDue();
+    await spoil(file!.object_key);
     await lab.finalize();
-  }
-  expect((await rows()).map((row) => row.status)).toEqual(['done', 'poisoned', 'done']);
-  expect((await lab.tasks(scan)).map((task) => task.status)).toEqual(['Completed', 'Failed', 'Completed']);
-  expect(await finalizationIsDue(clone.database)).toBe(false);
-});
+    expect((await rows()).map((row) => row.status)).toEqual(['done', 'due', 'done']);
+    expect((await rows())[1]).toMatchObject({ error: expect.stringMatching(error), claim_token: null });
+    expect(await keys()).toEqual(['http://a.example.com/', 'http://c.example.com/']);
+    for (let time = 0; time < 2; time += 1) {
+      await makeDue();
+      await lab.finalize();
+    }
+    expect((await rows()).map((row) => row.status)).toEqual(['done', 'poisoned', 'done']);
+    expect((await lab.tasks(scan)).map((task) => task.status)).toEqual(['Completed', 'Failed', 'Completed']);
+    expect(await finalizationIsDue(clone.database)).toBe(false);
+  },
+);
 
 test('a result whose effects PostgreSQL refuses is tried alone, and its neighbours commit', async () => {
   const { lab } = await withResults([page('a'), page('refused'), page('c')]);
-  await clone.database.script("alter table sonar.inventory add constraint refuse check (key not like '%refused%')");
+  await clone.database.script(
+    "alter table sonar.inventory add constraint refuse check (key not like '%refused%')",
+  );
   try {
     await lab.finalize();
   } finally {
@@ -192,7 +211,12 @@ test('what another one took over and finished is not done twice by who had it be
 
 test('a claim that is held keeps its rows from everybody; when its holder dies they are due again', async () => {
   const { lab } = await withResults([page('a')]);
-  const dying = lab.with({ database: faultyDatabase(clone.database, (name) => name === 'definition.revision' || name === 'finalization.postpone') });
+  const dying = lab.with({
+    database: faultyDatabase(
+      clone.database,
+      (name) => name === 'definition.revision' || name === 'finalization.postpone',
+    ),
+  });
   await expect(dying.finalize()).rejects.toThrow('injected fault');
   expect(await lab.finalize()).toBeUndefined();
   await expireClaims();
@@ -201,10 +225,13 @@ test('a claim that is held keeps its rows from everybody; when its holder dies t
 });
 
 test('claims are capped over all finalizers', async () => {
-  const { lab } = await withResults(['a', 'b', 'c', 'd', 'e'].map((name) => page(name)), {
-    SONAR_FINALIZATION_CLAIMS: 2,
-    SONAR_FINALIZATION_ROWS: 1,
-  });
+  const { lab } = await withResults(
+    ['a', 'b', 'c', 'd', 'e'].map((name) => page(name)),
+    {
+      SONAR_FINALIZATION_CLAIMS: 2,
+      SONAR_FINALIZATION_ROWS: 1,
+    },
+  );
   const gate = Promise.withResolvers<void>();
   let reading = 0;
   const both = Promise.withResolvers<void>();
@@ -215,7 +242,9 @@ test('claims are capped over all finalizers', async () => {
       return gate.promise;
     }).finalize(),
   );
-  const refused = Promise.all(finalizers.map((finalizer) => Promise.race([finalizer, gate.promise.then(() => 'held')])));
+  const refused = Promise.all(
+    finalizers.map((finalizer) => Promise.race([finalizer, gate.promise.then(() => 'held')])),
+  );
   await both.promise;
   expect(await lab.finalize()).toBeUndefined();
   expect((await rows()).filter((row) => row.claim_token !== null)).toHaveLength(2);
@@ -227,7 +256,9 @@ test('claims are capped over all finalizers', async () => {
 
 test('a claim is bounded in bytes, and a result over the bound is claimed alone', async () => {
   const large = Array.from({ length: 20 }, (_, index) => page(`large-${index}`)).join('\n');
-  const { lab } = await withResults([page('a'), page('b'), large, page('c')], { SONAR_FINALIZATION_BYTES: 100 });
+  const { lab } = await withResults([page('a'), page('b'), large, page('c')], {
+    SONAR_FINALIZATION_BYTES: 100,
+  });
   const sizes: number[] = [];
   for (let done = 0; done < 4; ) {
     await lab.finalize();
@@ -269,11 +300,18 @@ test('what a failed command left is read and marked; the task stays Failed', asy
   await lab.plan(failed);
   await lab.place();
   const [attempt] = await lab.published(failed);
-  await lab.run(attempt!, worker, { found: { 'found.jsonl': page('a') } }, { outcome: 'timed_out', exitCode: null });
+  await lab.run(
+    attempt!,
+    worker,
+    { found: { 'found.jsonl': page('a') } },
+    { outcome: 'timed_out', exitCode: null },
+  );
   await lab.finalize();
   expect(await lab.tasks(failed)).toMatchObject([
     { status: 'Failed', failure_code: 'command_timed_out', finalized: true, plan_due: false },
   ]);
-  expect(await clone.database.rows(query`select state->'partial' as partial from sonar.inventory`)).toEqual([{ partial: true }]);
+  expect(await clone.database.rows(query`select state->'partial' as partial from sonar.inventory`)).toEqual([
+    { partial: true },
+  ]);
   expect(scan.status).toBe('Running');
 });

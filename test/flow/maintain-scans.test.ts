@@ -18,7 +18,8 @@ const objects = useObjectStore();
 const silence = (scanId: ScanId, interval = '4 minutes') =>
   clone.database.execute(query`
     update sonar.scan set created_at = now() - ${interval}::interval, last_tick_at = null where scan_id = ${scanId}`);
-const maintain = (temporal: TemporalGateway) => maintainScans({ ...openLaboratory(clone, objects), temporal });
+const maintain = (temporal: TemporalGateway) =>
+  maintainScans({ ...openLaboratory(clone, objects), temporal });
 
 test('the workflow of each open scan without a tick for 3 minutes is started', async () => {
   const lab = openLaboratory(clone, objects);
@@ -32,7 +33,9 @@ test('the workflow of each open scan without a tick for 3 minutes is started', a
   await lab.planOnce(ticking);
   await clone.database.execute(query`
     update sonar.scan set status = 'Completed', finished_at = now() where scan_id = ${ended.scan_id}`);
-  await clone.database.execute(query`update sonar.scan set status = 'Cancelling' where scan_id = ${cancelling.scan_id}`);
+  await clone.database.execute(
+    query`update sonar.scan set status = 'Cancelling' where scan_id = ${cancelling.scan_id}`,
+  );
   const temporal = scriptedTemporal();
   expect(await maintain(temporal)).toEqual({ restarted: 2, purged: 0, unread: false });
   expect(temporal.calls.toSorted()).toEqual(
@@ -79,9 +82,9 @@ test('ledger rows past their time go, those still in the queue stay', async () =
   await clone.database.execute(query`
     insert into sonar.outbox_delivery_queue (event_id, workspace_id) select event_id, workspace_id from sonar.outbox_events limit 1`);
   expect(await maintain(scriptedTemporal())).toMatchObject({ purged: 1 });
-  expect(await clone.database.rows(query`select count(*)::integer as events from sonar.outbox_events`)).toEqual([
-    { events: 1 },
-  ]);
+  expect(
+    await clone.database.rows(query`select count(*)::integer as events from sonar.outbox_events`),
+  ).toEqual([{ events: 1 }]);
 });
 
 test('results that wait to be read are told, so that they finish without their scan', async () => {

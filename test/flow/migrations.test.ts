@@ -37,7 +37,9 @@ test('one that was interrupted goes on with the file it had not finished', async
 
 test('a file that was changed after it was applied is named', async () => {
   await migrate(clone.url);
-  await clone.database.execute(query`update sonar.schema_migration set sha256 = 'other' where name = ${names[1]}`);
+  await clone.database.execute(
+    query`update sonar.schema_migration set sha256 = 'other' where name = ${names[1]}`,
+  );
   const refused = {
     code: 'schema_version',
     message: `migration ${names[1]} was changed after it was applied; restore the file`,
@@ -48,7 +50,9 @@ test('a file that was changed after it was applied is named', async () => {
 
 test('a database of a newer build is left alone', async () => {
   await migrate(clone.url);
-  await clone.database.execute(query`insert into sonar.schema_migration (name, sha256) values ('9999_later.sql', 'x')`);
+  await clone.database.execute(
+    query`insert into sonar.schema_migration (name, sha256) values ('9999_later.sql', 'x')`,
+  );
   const refused = {
     code: 'schema_version',
     message: 'the database has migration 9999_later.sql, which this build lacks; run a newer build',

@@ -115,7 +115,9 @@ test('when PostgreSQL refuses the event, the task stays Pending', async () => {
   await lab.worker();
   const scan = await lab.scan(eachLine, { inputs: { lines: lines(2) } });
   await lab.plan(scan);
-  await clone.database.script('alter table sonar.outbox_delivery_queue add constraint refuse check (attempts > 0)');
+  await clone.database.script(
+    'alter table sonar.outbox_delivery_queue add constraint refuse check (attempts > 0)',
+  );
   try {
     await expect(lab.place()).rejects.toMatchObject({ code: '23514' });
     expect(await publication()).toEqual({ published: 0, attempts: 0, events: 0, deliveries: 0 });
@@ -149,7 +151,10 @@ test('a step that no eligible worker serves is marked as starved, and unmarked w
 test.each([
   ['drains', query`update sonar.worker_incarnation set draining = true`],
   ['was replaced', query`update sonar.worker_incarnation set replaced_at = now()`],
-  ['has not pulsed for 36 s', query`update sonar.worker_incarnation set pulsed_at = now() - interval '36 seconds'`],
+  [
+    'has not pulsed for 36 s',
+    query`update sonar.worker_incarnation set pulsed_at = now() - interval '36 seconds'`,
+  ],
 ])('a worker that %s is given nothing', async (_what, change) => {
   const lab = openLaboratory(clone, objects);
   await lab.worker();
@@ -211,12 +216,14 @@ test('a claim that is held keeps others out; one whose holder died is taken over
     update sonar.placement set claim_token = ${newId()}, claimed_by = ${newId()}, claim_expires_at = clock_timestamp() + interval '1 minute'`);
   expect(await lab.place()).toBeUndefined();
   expect(await placementIsWanted(clone.database)).toBe(true);
-  await clone.database.execute(query`update sonar.placement set claim_expires_at = clock_timestamp() - interval '1 second'`);
+  await clone.database.execute(
+    query`update sonar.placement set claim_expires_at = clock_timestamp() - interval '1 second'`,
+  );
   expect((await lab.place())?.placed).toHaveLength(1);
   expect(await placementIsWanted(clone.database)).toBe(false);
-  expect(await clone.database.rows(query`select served = requested as met, claim_token from sonar.placement`)).toEqual([
-    { met: true, claim_token: null },
-  ]);
+  expect(
+    await clone.database.rows(query`select served = requested as met, claim_token from sonar.placement`),
+  ).toEqual([{ met: true, claim_token: null }]);
 });
 
 test('the event carries the whole command of the attempt, and no credential', async () => {
@@ -226,7 +233,9 @@ test('the event carries the whole command of the attempt, and no credential', as
   await lab.plan(scan);
   await lab.place();
   const [attempt] = await lab.published(scan);
-  const [event] = await clone.database.rows<{ payload: Dispatch }>(query`select payload from sonar.outbox_events`);
+  const [event] = await clone.database.rows<{ payload: Dispatch }>(
+    query`select payload from sonar.outbox_events`,
+  );
   expect(dispatchSchema.strict().parse(event?.payload)).toMatchObject({
     attemptId: attempt!.attempt_id,
     dispatchKey: `${scan.scan_id}/${attempt!.task_id}/each`,

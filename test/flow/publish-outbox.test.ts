@@ -18,7 +18,9 @@ const objects = useObjectStore();
 async function withDeliveries(count: number) {
   const lab = openLaboratory(clone, objects);
   const worker = await lab.worker();
-  const scan = await lab.scan(eachLine, { inputs: { lines: Array.from({ length: count }, (_, n) => `l${n}`) } });
+  const scan = await lab.scan(eachLine, {
+    inputs: { lines: Array.from({ length: count }, (_, n) => `l${n}`) },
+  });
   await lab.plan(scan);
   await lab.place();
   return { lab, worker, scan };
@@ -39,7 +41,9 @@ const ledger = () =>
     select e.published_at is not null as published, a.confirmed_at is not null as confirmed
     from sonar.outbox_events e join sonar.attempt a using (attempt_id) order by e.event_id`);
 const makeAvailable = () =>
-  clone.database.execute(query`update sonar.outbox_delivery_queue set available_at = clock_timestamp() - interval '1 second'`);
+  clone.database.execute(
+    query`update sonar.outbox_delivery_queue set available_at = clock_timestamp() - interval '1 second'`,
+  );
 
 test('what is confirmed leaves the queue and is marked in the ledger', async () => {
   const { lab } = await withDeliveries(3);
@@ -104,7 +108,9 @@ test('the event of an attempt that is no longer current is dropped, not sent', a
     update sonar.task set status = 'Pending', attempt_id = null where task_id = ${first!.task_id}`);
   const publisher = scriptedPublisher();
   expect(await lab.publish(publisher)).toBe(2);
-  const sent = publisher.sent.map((message) => (JSON.parse(String(message.body)) as DispatchMessage).attemptId);
+  const sent = publisher.sent.map(
+    (message) => (JSON.parse(String(message.body)) as DispatchMessage).attemptId,
+  );
   expect(sent).toEqual([second!.attempt_id]);
   expect(await queue()).toEqual([]);
   expect((await ledger()).filter((row) => row.published)).toHaveLength(1);
@@ -127,20 +133,22 @@ test('publishers at once share the queue without taking a message twice', async 
 test('when a lease is over another publisher takes the message, and the first has no say any more', async () => {
   const { lab } = await withDeliveries(1);
   const other = lab.with({ executorId: newId() });
-  const tooLate = scriptedPublisher(async () => {
+  const tooLate = scriptedPublisher(async (): Promise<Published['outcome']> => {
     await makeAvailable();
     expect(await other.publish(scriptedPublisher(() => 'nacked'))).toBe(1);
     return 'confirmed';
   });
   await lab.publish(tooLate);
-  expect(await queue()).toEqual([{ attempts: 2, last_error: 'scripted: nacked', claim_token: null, waits: true }]);
+  expect(await queue()).toEqual([
+    { attempts: 2, last_error: 'scripted: nacked', claim_token: null, waits: true },
+  ]);
   expect(await ledger()).toEqual([{ published: false, confirmed: false }]);
 });
 
 test('a publisher that comes too late cannot put back what another one has delivered', async () => {
   const { lab } = await withDeliveries(1);
   const other = lab.with({ executorId: newId() });
-  const tooLate = scriptedPublisher(async () => {
+  const tooLate = scriptedPublisher(async (): Promise<Published['outcome']> => {
     await makeAvailable();
     await other.publish();
     return 'lost';
@@ -163,9 +171,13 @@ test('a publisher that dies with the message keeps it back for the lease only', 
 test('a message whose master key is not at hand waits and says so, and its neighbours go out', async () => {
   const { lab, scan } = await withDeliveries(2);
   const [first] = await lab.published(scan);
-  await clone.database.execute(query`update sonar.attempt set key_id = 'lost' where attempt_id = ${first!.attempt_id}`);
+  await clone.database.execute(
+    query`update sonar.attempt set key_id = 'lost' where attempt_id = ${first!.attempt_id}`,
+  );
   await lab.publish();
-  expect(await queue()).toMatchObject([{ last_error: 'master key "lost" is not in SONAR_MASTER_KEYS', waits: true }]);
+  expect(await queue()).toMatchObject([
+    { last_error: 'master key "lost" is not in SONAR_MASTER_KEYS', waits: true },
+  ]);
   const keys = parseMasterKeys(`lost:${Buffer.alloc(32, 7).toString('base64')}`);
   await makeAvailable();
   await publishOutbox({ ...lab, keys, publisher: scriptedPublisher() });

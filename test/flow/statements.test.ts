@@ -39,7 +39,9 @@ test.each(statements.map((statement) => [statement.name, statement] as const))(
     if (row === null) return;
     expect(columns.map(([column]) => column).toSorted()).toEqual(Object.keys(row).toSorted());
     const strange = columns.filter(([column, type]) => !looksLike[type]?.test(row[column] ?? ''));
-    expect(strange.map(([column, type]) => `${column} is ${type} and declared as ${row[column]}`)).toEqual([]);
+    expect(strange.map(([column, type]) => `${column} is ${type} and declared as ${row[column]}`)).toEqual(
+      [],
+    );
   },
 );
 
@@ -67,9 +69,9 @@ describe('what is broken is reported', () => {
 
   test('nothing is run by being described', async () => {
     await broken('delete from sonar.workspace');
-    expect(await clone.database.rows({ name: '', text: 'select workspace_id from sonar.workspace', values: [] })).toEqual([
-      { workspace_id: 'default' },
-    ]);
+    expect(
+      await clone.database.rows({ name: '', text: 'select workspace_id from sonar.workspace', values: [] }),
+    ).toEqual([{ workspace_id: 'default' }]);
   });
 });
 

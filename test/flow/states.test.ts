@@ -34,7 +34,17 @@ const mayStand = (facts: TaskFacts): boolean =>
   (facts.finalized || facts.accepted) &&
   (!facts.planDue || (facts.status === 'Completed' && facts.finalized));
 
-const flags = ['noWork', 'hasAttempt', 'published', 'started', 'finished', 'accepted', 'failed', 'finalized', 'planDue'] as const;
+const flags = [
+  'noWork',
+  'hasAttempt',
+  'published',
+  'started',
+  'finished',
+  'accepted',
+  'failed',
+  'finalized',
+  'planDue',
+] as const;
 
 /** One statement for all: a round trip for each of the 3,072 combinations would take a minute. */
 const takesTask = `
@@ -77,17 +87,19 @@ test('an unknown state is refused', async () => {
 type Placed = Awaited<ReturnType<typeof insertTaskInState>>;
 type Scan = Awaited<ReturnType<typeof aScan>>;
 
-const finish = (status: 'Completed' | 'Failed') => ({ taskId, attemptId }: Placed) =>
-  finishTask(clone.database, {
-    taskId,
-    attemptId,
-    status,
-    digest: 'digest',
-    outcome: 'completed',
-    exitCode: 0,
-    failure: status === 'Failed' ? { code: 'x', message: 'x' } : null,
-    finalized: true,
-  });
+const finish =
+  (status: 'Completed' | 'Failed') =>
+  ({ taskId, attemptId }: Placed) =>
+    finishTask(clone.database, {
+      taskId,
+      attemptId,
+      status,
+      digest: 'digest',
+      outcome: 'completed',
+      exitCode: 0,
+      failure: status === 'Failed' ? { code: 'x', message: 'x' } : null,
+      finalized: true,
+    });
 
 /** What the program does to a task at each event; recovery, repair and the retry by an operator are not there yet. */
 const moves: Partial<Record<TaskEvent, (task: Placed, scan: Scan) => Promise<unknown>>> = {
@@ -116,7 +128,8 @@ const moves: Partial<Record<TaskEvent, (task: Placed, scan: Scan) => Promise<unk
   failed: finish('Failed'),
   retried: ({ taskId, attemptId }) =>
     retryTask(clone.database, { taskId, attemptId, delayMs: 0, exitCode: 1, outcome: 'failed' }),
-  released: ({ attemptId }) => releaseAttempt(clone.database, attemptId, { maxReleases: 9, failureCode: 'x', delayMs: 0 }),
+  released: ({ attemptId }) =>
+    releaseAttempt(clone.database, attemptId, { maxReleases: 9, failureCode: 'x', delayMs: 0 }),
   refused: ({ taskId }) => refuseTasks(clone.database, 'item_refused', [{ taskId, reason: 'x' }]),
   cancelled: (_task, scan) => cancelOpenTasks(clone.database, scan.scan_id, 'scan_cancelled', 10),
   async poisoned({ taskId, attemptId }, scan) {
@@ -124,7 +137,11 @@ const moves: Partial<Record<TaskEvent, (task: Placed, scan: Scan) => Promise<unk
     await clone.database.execute(query`
       insert into sonar.finalization (finalization_id, workspace_id, scan_id, task_id, attempt_id, digest, size, status, claim_token)
       values (${finalizationId}, 'default', ${scan.scan_id}, ${taskId}, ${attemptId}, 'digest', 1, 'due', ${token})`);
-    await poisonFinalization(clone.database, token, { finalizationId, error: 'x', failureCode: 'finalization_poisoned' });
+    await poisonFinalization(clone.database, token, {
+      finalizationId,
+      error: 'x',
+      failureCode: 'finalization_poisoned',
+    });
   },
 };
 

@@ -1,8 +1,8 @@
 // Counts are kept by deltas, without counting; whatever happens, they are what counting would give.
 import fc from 'fast-check';
 import { cancelScan } from '#sonar/flow/cancel-scan.ts';
-import { foldTaskCounts, taskCounts } from '#sonar/stores/task-counts.ts';
 import type { ScanRow } from '#sonar/stores/scans.ts';
+import { foldTaskCounts, taskCounts } from '#sonar/stores/task-counts.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { fanOutAndIn } from '../fixtures/definition-texts.ts';
 import { attemptOf, type Laboratory, openLaboratory, resultOf } from '../fixtures/laboratory.ts';
@@ -12,7 +12,10 @@ import { query } from '../fixtures/query.ts';
 
 const clone = useClonedDatabase();
 const objects = useObjectStore();
-const source = fanOutAndIn.replace('    command: [probe', '    retry: {max: 1, backoff: 1s}\n    command: [probe');
+const source = fanOutAndIn.replace(
+  '    command: [probe',
+  '    retry: {max: 1, backoff: 1s}\n    command: [probe',
+);
 
 async function expectTrueCounts(scan: ScanRow): Promise<void> {
   const kept = await taskCounts(clone.database, scan.scan_id);
@@ -55,7 +58,8 @@ const operations: Record<string, (stage: Stage, nth: number) => Promise<unknown>
   },
   async fail(stage, nth) {
     const attempt = await attemptIn(stage, 'Running', nth);
-    if (attempt) await stage.lab.accept(attempt, resultOf(attempt, stage.worker, { outcome: 'failed', exitCode: 1 }));
+    if (attempt)
+      await stage.lab.accept(attempt, resultOf(attempt, stage.worker, { outcome: 'failed', exitCode: 1 }));
   },
   async release(stage, nth) {
     const attempt = await attemptIn(stage, 'Running', nth);
@@ -80,7 +84,9 @@ test('after any mix of operations the counts are those of the tasks', async () =
       await clone.empty();
       const lab = openLaboratory(clone, objects);
       const worker = await lab.worker();
-      const scan = await lab.scan(source, { inputs: { lines: Array.from({ length: 12 }, (_, index) => `l${index}`) } });
+      const scan = await lab.scan(source, {
+        inputs: { lines: Array.from({ length: 12 }, (_, index) => `l${index}`) },
+      });
       const stage = { lab, scan, worker };
       await lab.plan(scan);
       for (const [name, nth] of mix) {
@@ -98,7 +104,9 @@ test('after any mix of operations the counts are those of the tasks', async () =
 test('folds at once, while tasks go on changing, lose nothing', async () => {
   const lab = openLaboratory(clone, objects);
   const worker = await lab.worker();
-  const scan = await lab.scan(source, { inputs: { lines: Array.from({ length: 40 }, (_, index) => `l${index}`) } });
+  const scan = await lab.scan(source, {
+    inputs: { lines: Array.from({ length: 40 }, (_, index) => `l${index}`) },
+  });
   await lab.plan(scan);
   await lab.place();
   const attempts = await lab.published(scan);
@@ -112,5 +120,7 @@ test('folds at once, while tasks go on changing, lose nothing', async () => {
   await expectTrueCounts(scan);
   await foldTaskCounts(clone.database, scan.scan_id);
   await expectTrueCounts(scan);
-  expect(await clone.database.rows(query`select count(*)::integer as left from sonar.task_count_delta`)).toEqual([{ left: 0 }]);
+  expect(
+    await clone.database.rows(query`select count(*)::integer as left from sonar.task_count_delta`),
+  ).toEqual([{ left: 0 }]);
 });

@@ -1,9 +1,9 @@
 // The inventory is a fold of its observations: any order, any repetition and any number of writers leave the same bytes.
 import fc from 'fast-check';
 import type { AttemptId, ScanId } from '#sonar/contracts/ids.ts';
+import type { Database } from '#sonar/db/pool.ts';
 import { orderKeyOf } from '#sonar/domain/inventory-fold.ts';
 import { upsertInventory } from '#sonar/flow/upsert-inventory.ts';
-import type { Database } from '#sonar/db/pool.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import type { NewObservation } from '#sonar/stores/inventory.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
@@ -14,7 +14,9 @@ const attemptId = newId<AttemptId>(0);
 const scanId = newId<ScanId>(0);
 
 const bytes = () =>
-  clone.database.rows(query`select type, key, state::text as state, first_seen_at, last_seen_at from sonar.inventory order by 1, 2`);
+  clone.database.rows(
+    query`select type, key, state::text as state, first_seen_at, last_seen_at from sonar.inventory order by 1, 2`,
+  );
 const apply = (database: Database, observations: readonly NewObservation[]) =>
   database.transaction((tx) => upsertInventory(tx, observations));
 
@@ -43,8 +45,14 @@ const arrivals = fc
   .array(
     fc.record({
       host: fc.integer({ min: 0, max: 3 }),
-      fields: fc.dictionary(fc.constantFrom('title', 'status', 'server'), fc.oneof(fc.integer(), fc.string({ unit: 'grapheme-ascii' }), fc.constant(null))),
-      sets: fc.dictionary(fc.constantFrom('tags', 'names'), fc.array(fc.constantFrom('a', 'b', 'c', 'é', '\u{1F600}'), { maxLength: 3 })),
+      fields: fc.dictionary(
+        fc.constantFrom('title', 'status', 'server'),
+        fc.oneof(fc.integer(), fc.string({ unit: 'grapheme-ascii' }), fc.constant(null)),
+      ),
+      sets: fc.dictionary(
+        fc.constantFrom('tags', 'names'),
+        fc.array(fc.constantFrom('a', 'b', 'c', 'é', '\u{1F600}'), { maxLength: 3 }),
+      ),
       partial: fc.boolean(),
     }),
     { minLength: 1, maxLength: 12 },
@@ -59,7 +67,9 @@ const arrivals = fc
   );
 
 function batchesOf<Item>(items: readonly Item[], size: number): Item[][] {
-  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) => items.slice(index * size, (index + 1) * size));
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  );
 }
 
 test('any order, repetition and cut into batches leaves the same bytes', async () => {
