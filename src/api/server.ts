@@ -1,6 +1,6 @@
 // The HTTP server: one instance, every route with its access, every fault as problem+json.
 import swagger from '@fastify/swagger';
-import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import fastify, { type FastifyInstance } from 'fastify';
 import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
 import { messageOf, SonarError } from '#sonar/platform/errors.ts';
 import type { Logger } from '#sonar/platform/logger.ts';
@@ -55,7 +55,7 @@ export async function buildApp(parts: ApiParts): Promise<FastifyInstance> {
     bodyLimit: bodyLimitBytes,
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: 'idle',
-    loggerInstance: quieter(parts.log) as FastifyBaseLogger,
+    loggerInstance: quieter(parts.log),
   });
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);

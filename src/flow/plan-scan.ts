@@ -52,7 +52,7 @@ export function planScan(database: Database, scanId: ScanId, settings: PlanSetti
     await recordTick(tx, scanId);
     if (scan.status === 'Cancelling') return cancelPass(tx, scan, settings);
     if (scan.status !== 'Running')
-      return emptyPass(scan, isScanOpen(scan.status) ? await readSteps(tx, scanId) : new Map());
+      return emptyPass(scan, isScanOpen(scan.status) ? await readSteps(tx, scanId) : new Map<string, StepRow>());
     return runningPass(tx, scan);
   });
 }

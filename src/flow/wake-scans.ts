@@ -53,7 +53,7 @@ export function createScanWaker(options: {
       for (const timer of timers.values()) clearTimeout(timer);
       timers.clear();
       // What was promised for the end of the period is sent now: nobody will be there then.
-      for (const [scanId, wanted] of quiet) if (wanted) void send(scanId);
+      for (const [scanId, wanted] of quiet) if (wanted) send(scanId);
       for (const timer of timers.values()) clearTimeout(timer);
       await Promise.all(sending);
     },
