@@ -10,11 +10,11 @@ export function inventoryDifferences(
   const expected = [
     ...offered.addresses.map((address) => `address ${address}`),
     ...offered.services.map((service) => `service ${service.address}/tcp/${service.port}`),
-    ...offered.endpoints.map((endpoint) => `endpoint ${endpoint.url} "${endpoint.title}"`),
+    ...offered.endpoints.map((endpoint) => `endpoint ${endpoint.url} ${JSON.stringify(endpoint.title)}`),
   ];
   const found = items.map((item) =>
     item.type === 'endpoint'
-      ? `endpoint ${item.key} "${String(item.fields.title)}"`
+      ? `endpoint ${item.key} ${JSON.stringify(item.fields.title)}`
       : `${item.type} ${item.key}`,
   );
   return [

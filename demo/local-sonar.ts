@@ -33,7 +33,7 @@ export interface LocalSonarOptions {
   /** PATH of the workers' commands; this process's own unless given. */
   workerPath?: string;
   signal: AbortSignal;
-  say(line: string): void;
+  say: (line: string) => void;
 }
 
 /** Returns when the api answers and every worker has pulsed. What it started is stopped when it throws. */

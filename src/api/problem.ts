@@ -20,7 +20,7 @@ const statuses: Record<FaultCode, number> = {
 };
 
 /** What a thrown fault is told as; what is nobody's business but ours is not told. */
-export function problemOf(error: unknown): Problem {
+function problemOf(error: unknown): Problem {
   if (isSonarError(error)) {
     const { problems } = error.details as { problems?: Problem['problems'] };
     return problem(statuses[error.code], error.code, error.message, {

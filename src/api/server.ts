@@ -1,7 +1,8 @@
 // The HTTP server: one instance, every route with its access, every fault as problem+json.
 import swagger from '@fastify/swagger';
-import fastify, { type FastifyInstance } from 'fastify';
+import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
+import { healthSchema } from '#sonar/contracts/scan-api.ts';
 import { messageOf, SonarError } from '#sonar/platform/errors.ts';
 import type { Logger } from '#sonar/platform/logger.ts';
 import type { Service } from '#sonar/platform/service.ts';
@@ -93,12 +94,23 @@ export async function buildApp(parts: ApiParts): Promise<FastifyInstance> {
     },
     transform: jsonSchemaTransform,
   });
-  app.get('/health/live', { config: { access: 'open' } }, () => ({ status: 'ok', checks: {} }));
-  app.get('/health/ready', { config: { access: 'open' } }, async (_request, reply) => {
-    const checks = await readiness(parts);
-    const ok = Object.values(checks).every((check) => check === 'ok');
-    return reply.status(ok ? 200 : 503).send({ status: ok ? 'ok' : 'unready', checks });
-  });
+  app.get(
+    '/health/live',
+    { config: { access: 'open' }, schema: { response: { 200: healthSchema } } },
+    () => ({
+      status: 'ok' as const,
+      checks: {},
+    }),
+  );
+  app.get(
+    '/health/ready',
+    { config: { access: 'open' }, schema: { response: { 200: healthSchema, 503: healthSchema } } },
+    async (_request, reply) => {
+      const checks = await readiness(parts);
+      const ok = Object.values(checks).every((check) => check === 'ok');
+      return reply.status(ok ? 200 : 503).send({ status: ok ? 'ok' : 'unready', checks });
+    },
+  );
   scanRoutes(app, parts);
   workerRoutes(app, parts);
   app.get('/v1/openapi.json', { config: { access: 'viewer' }, schema: { hide: true } }, () => app.swagger());
@@ -106,7 +118,7 @@ export async function buildApp(parts: ApiParts): Promise<FastifyInstance> {
 }
 
 /** Fastify tells every request at `info`; an operator who asked for less than `warn` gets less. */
-const quieter = (log: Logger): Logger =>
+const quieter = (log: Logger): FastifyBaseLogger =>
   log.isLevelEnabled('info') ? log.child({}, { level: 'warn' }) : log;
 
 async function readiness(parts: ApiParts): Promise<Record<string, string>> {

@@ -16,4 +16,3 @@ export const failureCodes = {
   taskCap: 'task_cap_exceeded',
   sourceLost: 'source_lost',
 } as const;
-export type FailureCode = (typeof failureCodes)[keyof typeof failureCodes];

@@ -14,13 +14,10 @@ export const environment = {
   masterKeys: 'SONAR_MASTER_KEYS',
 } as const;
 
-export const databaseSchemas = { business: 'sonar', coordination: 'workflow_coordination' } as const;
-
 export const taskQueues = { reconciler: 'sonar.reconciler', finalizer: 'sonar.finalizer' } as const;
 
 export const workflowTypes = { scan: 'scan', maintenance: 'maintenance' } as const;
 export const scanWorkflowId = (scanId: ScanId): string => `scan/${scanId}`;
-export const scanIdOfWorkflow = (workflowId: string): ScanId => workflowId.slice('scan/'.length) as ScanId;
 export const maintenanceWorkflowId = 'maintenance';
 export const wakeSignal = 'wake';
 

@@ -59,7 +59,6 @@ export const definitionSchema = z.object({
   steps: z.array(z.string()),
   appliedAt: time,
 });
-export type DefinitionView = z.infer<typeof definitionSchema>;
 export const definitionListSchema = listOf(definitionSchema);
 
 export const scopeSchema = z.strictObject({

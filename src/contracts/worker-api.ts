@@ -152,7 +152,7 @@ export const resultSchema = z.strictObject({
 });
 export type Result = z.infer<typeof resultSchema>;
 
-export const dispositions = ['accepted', 'duplicate', 'conflict', 'superseded', 'rejected'] as const;
+const dispositions = ['accepted', 'duplicate', 'conflict', 'superseded', 'rejected'] as const;
 export const resultAnswerSchema = z.object({ disposition: z.enum(dispositions), serverTime: z.string() });
 export type ResultAnswer = z.infer<typeof resultAnswerSchema>;
 export type Disposition = ResultAnswer['disposition'];

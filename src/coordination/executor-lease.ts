@@ -12,7 +12,7 @@ import type { Service } from '#sonar/platform/service.ts';
 import { insertExecutor, releaseExecutor, renewExecutor } from '#sonar/stores/executors.ts';
 
 /** Raised only when old work cannot be taken over by the new code. */
-export const compatibilityVersion = 'sonar-control-v1';
+const compatibilityVersion = 'sonar-control-v1';
 /** Three renewals may be lost; well below the lease's 75 s. */
 const trustMs = 45_000;
 

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { SonarError } from '#sonar/platform/errors.ts';
-import { type Database, type Db, openDatabase } from './pool.ts';
+import { type Db, openDatabase } from './pool.ts';
 import { sql } from './sql.ts';
 
 interface Migration {
@@ -19,7 +19,7 @@ const migrationLock = 7_366_514;
 
 /** Migrations of this build, in order. */
 async function knownMigrations(): Promise<Migration[]> {
-  const names = (await readdir(folder)).filter((name) => /^\d{4}_[a-z0-9_]+\.sql$/.test(name)).sort();
+  const names = (await readdir(folder)).filter((name) => /^\d{4}_[a-z0-9_]+\.sql$/.test(name)).toSorted();
   return Promise.all(
     names.map(async (name) => {
       const text = await readFile(`${folder}${name}`, 'utf8');

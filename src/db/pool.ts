@@ -40,9 +40,9 @@ const typeParsers = {
     if (oid === int8) return parseInt8;
     // ISO 8601 UTC at every edge, so times are texts from here on.
     if (oid === timestamptz) return (text: string) => new Date(text).toISOString();
-    return types.getTypeParser(oid, format);
+    return types.getTypeParser(oid, format) as (text: string) => unknown;
   },
-} as pg.CustomTypesConfig;
+};
 
 export interface DatabaseOptions {
   url: string;
@@ -69,8 +69,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   // An idle connection that breaks is replaced at the next use; unheard, it would end the process.
   pool.on('error', (error) => options.onError?.(error));
   return {
-    rows: (statement) => run(pool, statement).then((result) => result.rows),
-    execute: (statement) => run(pool, statement).then((result) => result.rowCount ?? 0),
+    ...statementsOn(pool),
     transaction: (work) => transaction(pool, work),
     script: async (text) => {
       await pool.query(text).catch(rethrow);
@@ -82,15 +81,18 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
+/** Rows are what the statement's caller says they are; a test describes every statement against the schema. */
+const statementsOn = (target: pg.Pool | pg.PoolClient): Db => ({
+  rows: async <Row>(statement: Statement) => (await run(target, statement)).rows as Row[],
+  execute: async (statement) => (await run(target, statement)).rowCount ?? 0,
+});
+
 async function transaction<Result>(pool: pg.Pool, work: (tx: Db) => Promise<Result>): Promise<Result> {
   const client = await pool.connect().catch(rethrow);
   let broken = false;
   try {
     await client.query('begin').catch(rethrow);
-    const result = await work({
-      rows: (statement) => run(client, statement).then((answer) => answer.rows),
-      execute: (statement) => run(client, statement).then((answer) => answer.rowCount ?? 0),
-    });
+    const result = await work(statementsOn(client));
     await client.query('commit').catch((error: unknown) => {
       broken = true;
       return rethrow(error);
@@ -135,10 +137,4 @@ function rethrow(error: unknown): never {
       cause: error,
     });
   throw error;
-}
-
-/** The SQLSTATE of a fault that PostgreSQL reported. */
-export function sqlStateOf(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }

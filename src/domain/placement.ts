@@ -1,7 +1,7 @@
 // Water-fill: which pending work goes to which tag, within the budgets of tags, fleet and steps.
 
 /** In turns this small, no step takes a pool that another ready step could share. */
-export const turnSize = 8;
+const turnSize = 8;
 
 export interface PlaceableStep {
   scanId: string;

@@ -41,9 +41,9 @@ export function planSteps(definition: Definition, facts: ReadonlyMap<string, Ste
   });
 }
 
-export const singleNeed = (step: Step): string | undefined =>
+const singleNeed = (step: Step): string | undefined =>
   step.needs.find((need) => need.mode === 'single')?.step;
-export const allNeeds = (step: Step): string[] =>
+const allNeeds = (step: Step): string[] =>
   step.needs.filter((need) => need.mode === 'all').map((need) => need.step);
 
 function begin(step: Step, facts: ReadonlyMap<string, StepFacts>): PlanAction | undefined {

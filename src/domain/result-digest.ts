@@ -15,8 +15,8 @@ export function resultDigest(
     result.exitCode,
     result.signal,
     result.failure?.code ?? null,
-    [...result.manifest]
-      .sort((a, b) => compare(a.output, b.output) || compare(a.path, b.path))
+    result.manifest
+      .toSorted((a, b) => compare(a.output, b.output) || compare(a.path, b.path))
       .map((entry) => [entry.output, entry.path, entry.size, entry.sha256]),
     [result.stdout.size, result.stdout.sha256, result.stderr.size, result.stderr.sha256],
   ];

@@ -1,7 +1,7 @@
 // The end that somebody asked for: committed to the scan's row; the scan's next tick carries it out.
 import type { ScanId } from '#sonar/contracts/ids.ts';
 import type { Database } from '#sonar/db/pool.ts';
-import { isScanOpen } from '#sonar/domain/scan-states.ts';
+import { mayScan } from '#sonar/domain/scan-states.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { changeScanStatus, lockScan, type ScanRow } from '#sonar/stores/scans.ts';
 
@@ -14,7 +14,7 @@ export function cancelScan(database: Database, scanId: ScanId, reason: string): 
     const scan = await lockScan(tx, scanId);
     if (!scan) throw new SonarError('not_found', `there is no scan ${scanId}`);
     if (scan.status === 'Cancelling' || scan.status === 'Cancelled') return scan;
-    if (!isScanOpen(scan.status))
+    if (!mayScan(scan.status, 'cancel'))
       throw new SonarError('conflict', `scan ${scanId} has ended: ${scan.status}`);
     await changeScanStatus(tx, scanId, {
       from: ['Running', 'Paused'],

@@ -23,7 +23,7 @@ import {
 } from '#sonar/stores/expansions.ts';
 import { lockScan, type ScanRow } from '#sonar/stores/scans.ts';
 import { addRefused, type StepRow } from '#sonar/stores/steps.ts';
-import { taskCounts } from '#sonar/stores/task-counts.ts';
+import { countTasks } from '#sonar/stores/task-counts.ts';
 import { insertTask } from '#sonar/stores/tasks.ts';
 import type { ObjectStore } from '#sonar/transport/object-store.ts';
 import { failScan } from './fail-scan.ts';
@@ -171,8 +171,7 @@ function commitBatch(
     const locked = await lockScan(tx, scan.scan_id);
     if (locked?.status !== 'Running' || locked.generation !== scan.generation) return false;
     const cap = parts.settings.SONAR_SCAN_TASK_CAP;
-    const total = (await taskCounts(tx, scan.scan_id)).reduce((sum, count) => sum + count.tasks, 0);
-    if (total + batch.items.length > cap) {
+    if ((await countTasks(tx, scan.scan_id)) + batch.items.length > cap) {
       await failScan(
         tx,
         scan.scan_id,

@@ -52,7 +52,8 @@ function parseCursor(cursor: string | null): { source: number; path: string } {
   if (cursor === null) return { source: -1, path: '' };
   try {
     const [source, path] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as [unknown, unknown];
-    if (Number.isSafeInteger(source) && typeof path === 'string') return { source: source as number, path };
+    if (Number.isSafeInteger(source) && typeof path === 'string' && !path.includes('\0'))
+      return { source: source as number, path };
   } catch {
     // Falls through to the refusal below.
   }

@@ -13,7 +13,7 @@ import { findRevision } from '#sonar/stores/definitions.ts';
 import { insertExpansion, insertExpansionsOfParents } from '#sonar/stores/expansions.ts';
 import { lockScan, recordTick, type ScanRow } from '#sonar/stores/scans.ts';
 import { activateStep, closeStep, type StepRow, stepsOfScan } from '#sonar/stores/steps.ts';
-import { foldTaskCounts } from '#sonar/stores/task-counts.ts';
+import { countTasks, foldTaskCounts } from '#sonar/stores/task-counts.ts';
 import {
   cancelOpenTasks,
   clearPlanDue,
@@ -26,6 +26,7 @@ import {
   stepOutcomes,
 } from '#sonar/stores/tasks.ts';
 import { endAbandonedAttempts } from '#sonar/stores/workers.ts';
+import { failScan } from './fail-scan.ts';
 
 export interface PlanPass {
   scan: ScanRow;
@@ -42,7 +43,7 @@ export interface PlanPass {
 const parentsPerPass = 1_000;
 const cancelledPerPass = 5_000;
 
-type PlanSettings = Pick<Settings, 'SONAR_CANCEL_GRACE_MS' | 'SONAR_ALIVE_WITHIN_MS'>;
+type PlanSettings = Pick<Settings, 'SONAR_CANCEL_GRACE_MS' | 'SONAR_ALIVE_WITHIN_MS' | 'SONAR_SCAN_TASK_CAP'>;
 
 /** @throws SonarError `not_found` where there is no such scan. */
 export function planScan(database: Database, scanId: ScanId, settings: PlanSettings): Promise<PlanPass> {
@@ -52,8 +53,11 @@ export function planScan(database: Database, scanId: ScanId, settings: PlanSetti
     await recordTick(tx, scanId);
     if (scan.status === 'Cancelling') return cancelPass(tx, scan, settings);
     if (scan.status !== 'Running')
-      return emptyPass(scan, isScanOpen(scan.status) ? await readSteps(tx, scanId) : new Map<string, StepRow>());
-    return runningPass(tx, scan);
+      return emptyPass(
+        scan,
+        isScanOpen(scan.status) ? await readSteps(tx, scanId) : new Map<string, StepRow>(),
+      );
+    return runningPass(tx, scan, settings.SONAR_SCAN_TASK_CAP);
   });
 }
 
@@ -81,7 +85,7 @@ async function cancelPass(tx: Db, scan: ScanRow, settings: PlanSettings): Promis
   };
 }
 
-async function runningPass(tx: Db, scan: ScanRow): Promise<PlanPass> {
+async function runningPass(tx: Db, scan: ScanRow, taskCap: number): Promise<PlanPass> {
   const revision = await findRevision(tx, scan.workspace_id, scan.definition_name, scan.definition_revision);
   if (!revision)
     throw new SonarError(
@@ -96,6 +100,8 @@ async function runningPass(tx: Db, scan: ScanRow): Promise<PlanPass> {
   let made = children.made;
   for (const action of actions) made += await act(tx, scan, action);
   await foldTaskCounts(tx, scan.scan_id);
+  if (made > 0 && (await countTasks(tx, scan.scan_id)) > taskCap)
+    await failScan(tx, scan.scan_id, `${failureCodes.taskCap}: the scan has grown past ${taskCap} tasks`);
   return {
     scan,
     definition,

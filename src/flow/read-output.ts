@@ -43,7 +43,6 @@ async function* verified(bytes: AsyncIterable<Uint8Array>, file: StoredFile): As
     );
 }
 
-// oxlint-disable-next-line typescript/require-await -- an async iterable over what is there already
 async function* once(chunks: Uint8Array[]): AsyncIterable<Uint8Array> {
   yield* chunks;
 }

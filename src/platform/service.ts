@@ -25,7 +25,7 @@ export async function startAll(services: readonly Service[]): Promise<void> {
 /** Stops in reverse order of start; every part gets its stop, and the first fault is thrown at the end. */
 export async function stopAll(services: readonly Service[]): Promise<void> {
   const faults: unknown[] = [];
-  for (const service of [...services].reverse()) {
+  for (const service of services.toReversed()) {
     try {
       await service.stop();
     } catch (error) {

@@ -46,13 +46,13 @@ export function signBody(credential: string, messageId: string, at: Date, body: 
     [signatureHeaders.id]: messageId,
     [signatureHeaders.timestamp]: String(Math.floor(at.getTime() / 1000)),
     [signatureHeaders.signature]: new Webhook(credential).sign(messageId, at, body),
-  } as SignedHeaders;
+  };
 }
 
 export type Verification = 'valid' | 'skew' | 'invalid';
 
 /** Standard Webhooks' own tolerance, in seconds either way; the library refuses beyond it too. */
-export const signatureToleranceSeconds = 300;
+const signatureToleranceSeconds = 300;
 
 /** `skew`: the clocks differ by more than the tolerance, whether or not the signature is right. */
 export function verifyBody(

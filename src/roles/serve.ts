@@ -51,12 +51,14 @@ export async function serve(
   let exitCode = 0;
   let stopping: Promise<void> | undefined;
 
-  const stop = (): Promise<void> => {
-    stopping ??= stopAll(services)
-      .finally(() => parts.close())
-      .finally(() => done.resolve(exitCode));
-    return stopping;
+  const endAll = async (): Promise<void> => {
+    try {
+      await stopAll(services);
+    } finally {
+      await parts.close().finally(() => done.resolve(exitCode));
+    }
   };
+  const stop = (): Promise<void> => (stopping ??= endAll());
   const end = (reason: string): void => {
     log.fatal({ operation: 'role_ended', reason });
     exitCode = 1;

@@ -32,3 +32,8 @@ export function taskCounts(db: Db, scanId: ScanId): Promise<TaskCount[]> {
       select step, status, no_work, tasks from sonar.task_count_delta where scan_id = ${scanId}) both_kinds
     group by step, status, no_work having sum(tasks) <> 0`);
 }
+
+/** All tasks of a scan, in whatever state. */
+export async function countTasks(db: Db, scanId: ScanId): Promise<number> {
+  return (await taskCounts(db, scanId)).reduce((sum, count) => sum + count.tasks, 0);
+}

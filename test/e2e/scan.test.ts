@@ -110,7 +110,7 @@ steps:
   expect((await sonar.cli(['scan', 'cancel', id])).code).toBe(0);
   const detail = await sonar.ended(id);
   expect(detail.status).toBe('Cancelled');
-  expect(() => process.kill(pid, 0)).toThrow();
+  expect(() => process.kill(pid, 0)).toThrow('ESRCH');
 });
 
 test('the same start again is the same scan', async () => {

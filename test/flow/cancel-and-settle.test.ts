@@ -36,12 +36,23 @@ test('a scan is not settled while a task is Pending, Published, Running or unrea
   expect(await lab.settle(scan)).toBe('Completed');
 });
 
-test('a scan is not settled while an expansion is open or a child is owed', async () => {
+const stepsSettled = () => clone.database.execute(query`update sonar.scan_step set state = 'settled'`);
+
+test('a scan is not settled while an expansion is open', async () => {
   const lab = openLaboratory(clone, objects);
   const scan = await lab.scan(eachLine, { inputs: { lines: 'a' } });
   await lab.planOnce(scan);
-  await clone.database.execute(query`update sonar.scan_step set state = 'settled'`);
+  await stepsSettled();
   expect(await lab.settle(scan)).toBe('Running');
+});
+
+test('a scan is not settled while the children of a finished task are owed', async () => {
+  const { lab, worker, scan, attempt } = await dispatchedScan(clone, objects);
+  await lab.run(attempt, worker);
+  await stepsSettled();
+  expect(await lab.settle(scan)).toBe('Running');
+  await clone.database.execute(query`update sonar.task set plan_due = false`);
+  expect(await lab.settle(scan)).toBe('Completed');
 });
 
 test('a Paused scan is not settled', async () => {

@@ -215,6 +215,26 @@ test('many passes at once, on connections of their own, make one child a parent 
   expect(parents).toHaveLength(20);
 });
 
+test('children count toward the cap on tasks, which fails the scan', async () => {
+  const { database, scan, plan, tasks, worker, place, published, run } = openLaboratory(clone, objects, {
+    SONAR_SCAN_TASK_CAP: 5,
+  });
+  const live = await worker();
+  const started = await scan(fanOutAndIn, { inputs: { lines: ['a', 'b', 'c'] } });
+  await plan(started);
+  await place();
+  for (const attempt of await published(started)) await run(attempt, live);
+  await plan(started);
+  expect(await database.rows(query`select status, reason from sonar.scan`)).toEqual([
+    { status: 'Failed', reason: 'task_cap_exceeded: the scan has grown past 5 tasks' },
+  ]);
+  expect((await tasks(started, 'child')).map((task) => task.status)).toEqual([
+    'Cancelled',
+    'Cancelled',
+    'Cancelled',
+  ]);
+});
+
 test('the database itself refuses a second child of a parent, step and item', async () => {
   const { database, scan, plan } = lab();
   const started = await scan(oneStep);

@@ -130,24 +130,6 @@ describe('continue as new', () => {
     expect(await temporal.current.chainOf(run)).toHaveLength(2);
     expect(run.calls.count('drain')).toBe(2);
   });
-
-  test('a drain that does not end holds up neither the next run nor the end', async () => {
-    const release = Promise.withResolvers<void>();
-    const run = await temporal.current.startScan((scan) => ({
-      async plan(call) {
-        if (call === 1) await sendWakes(scan, 3_050);
-        return call < 4 ? moved(call, { unread: call === 1, more: true }) : over();
-      },
-      async drain() {
-        await release.promise;
-        return { batches: 0 };
-      },
-    }));
-    await run.calls.begun('plan', 4);
-    release.resolve();
-    expect(await run.handle.result()).toEqual({ status: 'Completed' });
-    expect(await temporal.current.chainOf(run)).toHaveLength(2);
-  });
 });
 
 describe('the end of the scan', () => {

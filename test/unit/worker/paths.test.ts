@@ -25,7 +25,7 @@ test('a path that is taken never leaves its folder', () => {
   fc.assert(
     fc.property(text, (path) => {
       if (pathProblem(path) !== null) return;
-      const inside = relative('/work/attempt/out', join('/work/attempt/out', path));
+      const inside = relative('/disk/attempt/out', join('/disk/attempt/out', path));
       expect(inside).not.toBe('');
       expect(inside.split('/')[0]).not.toBe('..');
       expect(isAbsolute(inside)).toBe(false);
@@ -35,7 +35,7 @@ test('a path that is taken never leaves its folder', () => {
 
 test('parts of one argument are joined without a gap, and paths are local', () => {
   const outputs = [{ name: 'report', path: 'a/report.xml', optional: false }];
-  const inputs = new Map([['hosts', '/work/attempt/in/hosts/h.txt']]);
+  const inputs = new Map([['hosts', '/disk/attempt/in/hosts/h.txt']]);
   const argument = [
     { kind: 'text' as const, text: '--in=' },
     { kind: 'in' as const, name: 'hosts' },
@@ -43,7 +43,7 @@ test('parts of one argument are joined without a gap, and paths are local', () =
     { kind: 'out' as const, name: 'report' },
   ];
   expect(resolveArgument(argument, outputs, folders, inputs)).toEqual({
-    text: '--in=/work/attempt/in/hosts/h.txt,--out=/work/attempt/out/a/report.xml',
+    text: '--in=/disk/attempt/in/hosts/h.txt,--out=/disk/attempt/out/a/report.xml',
   });
 });
 
