@@ -62,7 +62,7 @@ const child = spawn(
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
 // Under `npm run` the npm process is what a person sees and may kill. Elsewhere the parent may be a shell
 // that ends on purpose, with this left running in the background.
-if (process.env.npm_lifecycle_event !== undefined) endWithParent(process.ppid);
+if (process.env.npm_lifecycle_event !== undefined) endWithNpm();
 child.on('error', (error) => fail(`${node} could not be run: ${error.message}`));
 child.on('exit', (code, signal) => {
   if (signal) {
@@ -71,9 +71,20 @@ child.on('exit', (code, signal) => {
   } else process.exit(code ?? 1);
 });
 
-/** Gives the child up when the process `parent` is gone: its end of the channel closes. */
-function endWithParent(parent) {
+/** Gives the child up when npm is gone, or the shell that npm puts between: the child's channel closes. */
+function endWithNpm() {
+  const ancestors = () => `${process.ppid} ${parentOf(process.ppid)}`;
+  const atStart = ancestors();
   setInterval(() => {
-    if (process.ppid !== parent) process.exit(1);
+    if (ancestors() !== atStart) process.exit(1);
   }, 500).unref();
+}
+
+/** Empty where there is no /proc to ask. */
+function parentOf(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ')[1];
+  } catch {
+    return '';
+  }
 }

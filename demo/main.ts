@@ -46,6 +46,7 @@ async function main(signal: AbortSignal): Promise<void> {
   });
   const { client, apiUrl, stack } = local;
   let servers: TargetServers | undefined;
+  let summary: string | undefined;
   try {
     servers = await startTargetServers();
     const detail = await survey(client, servers, signal);
@@ -60,13 +61,15 @@ async function main(signal: AbortSignal): Promise<void> {
     say(`API          ${apiUrl}`);
     say(`Temporal UI  ${stack.temporalUiUrl ?? 'not started'} (workflow ${detail.temporalWorkflowId})`);
     if (options.keep) await keep(signal);
-    if (options.json) report(detail, items, (performance.now() - startedAt) / 1000);
+    summary = summarize(detail, items, (performance.now() - startedAt) / 1000);
     process.exitCode = detail.status === 'Completed' && differences.length === 0 ? 0 : 3;
   } finally {
     await servers?.close();
     await local.stop();
     say('everything is stopped; the data stays in .sonar/demo');
   }
+  // Last, so that it is the last line whichever streams are read together.
+  if (options.json) process.stdout.write(`${summary}\n`);
 }
 
 async function survey(client: ApiClient, servers: TargetServers, signal: AbortSignal): Promise<ScanDetail> {
@@ -123,24 +126,22 @@ function keep(signal: AbortSignal): Promise<void> {
 }
 
 /** The one line of `--json`. */
-function report(detail: ScanDetail, items: readonly InventoryItem[], seconds: number): void {
+function summarize(detail: ScanDetail, items: readonly InventoryItem[], seconds: number): string {
   const sum = (count: (counts: ScanDetail['steps'][number]['counts']) => number): number =>
     detail.steps.reduce((total, step) => total + count(step.counts), 0);
   const inventory: Record<string, number> = {};
   for (const item of items) inventory[item.type] = (inventory[item.type] ?? 0) + 1;
-  process.stdout.write(
-    `${JSON.stringify({
-      scan: { status: detail.status, id: detail.id, seconds: elapsedMs(detail, Date.now()) / 1000 },
-      tasks: {
-        completed: sum((counts) => counts.completed),
-        failed: sum((counts) => counts.failed),
-        cancelled: sum((counts) => counts.cancelled),
-        noWork: sum((counts) => counts.noWork),
-      },
-      inventory,
-      seconds: Math.round(seconds * 10) / 10,
-    })}\n`,
-  );
+  return JSON.stringify({
+    scan: { status: detail.status, id: detail.id, seconds: elapsedMs(detail, Date.now()) / 1000 },
+    tasks: {
+      completed: sum((counts) => counts.completed),
+      failed: sum((counts) => counts.failed),
+      cancelled: sum((counts) => counts.cancelled),
+      noWork: sum((counts) => counts.noWork),
+    },
+    inventory,
+    seconds: Math.round(seconds * 10) / 10,
+  });
 }
 
 try {
