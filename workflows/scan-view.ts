@@ -29,7 +29,7 @@ export function detailsOf(report: PlanReport | undefined, fault?: string): strin
   ].join('\n');
 }
 
-// A summary longer than 400 bytes fails the workflow task.
+// What an operator reads at a glance; longer text only fills the history.
 const maxCell = 200;
 /** Names and notes may quote targets: nothing in them ends a line or a cell, marks up, links or shows a picture. */
 const cell = (text: string): string =>

@@ -12,6 +12,7 @@ import {
   inventoryListSchema,
   inventoryQuerySchema,
   pageQuerySchema,
+  retriedSchema,
   scanDetailSchema,
   scanListQuerySchema,
   scanListSchema,
@@ -19,6 +20,7 @@ import {
   startScanSchema,
   taskListQuerySchema,
   taskListSchema,
+  taskSchema,
   validationSchema,
   workerListSchema,
 } from '#sonar/contracts/scan-api.ts';
@@ -28,12 +30,14 @@ import type { RecordState } from '#sonar/domain/inventory-fold.ts';
 import { applyDefinition } from '#sonar/flow/apply-definition.ts';
 import { cancelScan } from '#sonar/flow/cancel-scan.ts';
 import { createToken } from '#sonar/flow/create-token.ts';
+import { pauseScan } from '#sonar/flow/pause-scan.ts';
+import { retryTasks } from '#sonar/flow/retry-tasks.ts';
 import { startScan } from '#sonar/flow/start-scan.ts';
 import { messageOf, SonarError } from '#sonar/platform/errors.ts';
 import { listDefinitions, type RevisionRow } from '#sonar/stores/definitions.ts';
 import { listInventory } from '#sonar/stores/inventory.ts';
 import { findScan, listScans, type ScanRow } from '#sonar/stores/scans.ts';
-import { listTasks } from '#sonar/stores/task-views.ts';
+import { findTask, listTasks, type TaskViewRow } from '#sonar/stores/task-views.ts';
 import { listWorkers } from '#sonar/stores/workers.ts';
 import type { ApiParts } from './api-parts.ts';
 import { inventoryItem, scanDetail, scanView, taskView, workerView } from './views.ts';
@@ -131,6 +135,42 @@ export function scanRoutes(instance: FastifyInstance, parts: ApiParts): void {
     },
   );
 
+  for (const event of ['pause', 'resume'] as const)
+    app.post(
+      `/v1/scans/:id/${event}`,
+      { ...operator, schema: { params: byId, response: { 200: scanSchema } } },
+      async (request) => {
+        const scan = await scanOf(database, request.token.workspace_id, request.params.id);
+        const changed = await pauseScan(database, scan.scan_id, event);
+        parts.waker.wake(scan.scan_id);
+        return scanView(changed);
+      },
+    );
+
+  app.post(
+    '/v1/scans/:id/retry',
+    { ...operator, schema: { params: byId, response: { 200: retriedSchema } } },
+    async (request) => {
+      const scan = await scanOf(database, request.token.workspace_id, request.params.id);
+      return retried(parts, await retryTasks(database, scan.scan_id, null));
+    },
+  );
+
+  app.post(
+    '/v1/tasks/:id/retry',
+    { ...operator, schema: { params: byId, response: { 200: retriedSchema } } },
+    async (request) => {
+      const task = await taskOf(database, request.token.workspace_id, request.params.id);
+      return retried(parts, await retryTasks(database, task.scan_id, task.task_id));
+    },
+  );
+
+  app.get(
+    '/v1/tasks/:id',
+    { ...viewer, schema: { params: byId, response: { 200: taskSchema } } },
+    async (request) => taskView(await taskOf(database, request.token.workspace_id, request.params.id)),
+  );
+
   app.get(
     '/v1/tasks',
     { ...viewer, schema: { querystring: taskListQuerySchema, response: { 200: taskListSchema } } },
@@ -187,6 +227,30 @@ export function scanRoutes(instance: FastifyInstance, parts: ApiParts): void {
     { ...admin, schema: { body: createTokenSchema, response: { 201: createdTokenSchema } } },
     async (request, reply) =>
       reply.status(201).send(await createToken(database, request.token.workspace_id, request.body)),
+  );
+}
+
+/** The commit comes first: a workflow that has ended is started again and finds the scan open. */
+async function retried(parts: ApiParts, { scan, retried: tasks }: { scan: ScanRow; retried: number }) {
+  await parts.temporal
+    .wakeOrStartScan({ scanId: scan.scan_id, name: scan.name, definition: scan.definition_name })
+    .catch((error: unknown) =>
+      parts.log.warn({
+        operation: 'scan_workflow_not_started',
+        scanId: scan.scan_id,
+        error: messageOf(error),
+      }),
+    );
+  return { scan: scanView(scan), retried: tasks };
+}
+
+/** @throws SonarError `not_found` */
+async function taskOf(db: Db, workspaceId: string, id: string): Promise<TaskViewRow> {
+  const task = uuidPattern.test(id) ? await findTask(db, workspaceId, id) : undefined;
+  if (task) return task;
+  throw new SonarError(
+    'not_found',
+    `there is no task "${id}"; list them with: sonar task list --scan latest`,
   );
 }
 

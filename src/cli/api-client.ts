@@ -8,11 +8,13 @@ import {
   definitionSchema,
   inventoryListSchema,
   problemSchema,
+  retriedSchema,
   type StartScan,
   scanDetailSchema,
   scanListSchema,
   scanSchema,
   taskListSchema,
+  taskSchema,
   validationSchema,
   workerListSchema,
 } from '#sonar/contracts/scan-api.ts';
@@ -95,6 +97,9 @@ export function createApiClient(connection: Connection, options: ClientOptions =
     );
   }
 
+  const change = (id: string, event: string, what: string) =>
+    ask({ method: 'POST', path: `/v1/scans/${encodeURIComponent(id)}/${event}`, what }, scanSchema);
+
   return {
     connection,
     validateDefinition: (source: string) =>
@@ -118,10 +123,21 @@ export function createApiClient(connection: Connection, options: ClientOptions =
       ask({ method: 'POST', path: '/v1/scans', what: 'start a scan', body }, scanSchema),
     /** `id` may be `latest`. */
     scan: (id: string) => get(`/v1/scans/${encodeURIComponent(id)}`, 'read scans', scanDetailSchema),
-    cancelScan: (id: string) =>
+    cancelScan: (id: string) => change(id, 'cancel', 'cancel a scan'),
+    /** Idempotent; what was dispatched goes on. */
+    pauseScan: (id: string) => change(id, 'pause', 'pause a scan'),
+    resumeScan: (id: string) => change(id, 'resume', 'resume a scan'),
+    /** All Failed and Cancelled tasks. */
+    retryScan: (id: string) =>
       ask(
-        { method: 'POST', path: `/v1/scans/${encodeURIComponent(id)}/cancel`, what: 'cancel a scan' },
-        scanSchema,
+        { method: 'POST', path: `/v1/scans/${encodeURIComponent(id)}/retry`, what: 'retry tasks' },
+        retriedSchema,
+      ),
+    task: (id: string) => get(`/v1/tasks/${encodeURIComponent(id)}`, 'read tasks', taskSchema),
+    retryTask: (id: string) =>
+      ask(
+        { method: 'POST', path: `/v1/tasks/${encodeURIComponent(id)}/retry`, what: 'retry a task' },
+        retriedSchema,
       ),
     scans: list<{ status?: ScanStatus }, z.infer<typeof scanSchema>>(
       '/v1/scans',

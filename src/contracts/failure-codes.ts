@@ -8,6 +8,7 @@ export const failureCodes = {
   outputRefused: 'output_refused',
   itemRefused: 'item_refused',
   poisoned: 'finalization_poisoned',
+  superseded: 'superseded',
   scanCancelled: 'scan_cancelled',
   scanFailed: 'scan_failed',
   stepRemoved: 'step_removed',

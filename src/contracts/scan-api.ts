@@ -135,6 +135,9 @@ export type ScanDetail = z.infer<typeof scanDetailSchema>;
 export const scanListSchema = listOf(scanSchema);
 export const scanListQuerySchema = pageQuerySchema.extend({ status: z.enum(scanStatuses).optional() });
 
+/** `POST /v1/scans/{id}/retry`: all Failed and Cancelled tasks; `POST /v1/tasks/{id}/retry`: one. */
+export const retriedSchema = z.object({ scan: scanSchema, retried: count });
+
 /** `GET /v1/tasks?scan=…&step=…&status=…`. */
 export const taskSchema = z.object({
   id: z.uuid(),

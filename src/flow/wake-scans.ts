@@ -10,28 +10,22 @@ export interface ScanWaker extends Service {
   wake(scanId: ScanId): void;
 }
 
-/** The first wake goes at once; those within `everyMs` after it become one at the end of that time. */
+// A scan that is woken again and again goes on by itself between wakes (placement and drains have their own
+// loops), so its wakes thin out: its history must not grow with its length. A quiet period starts anew.
+const wakesAtFullPace = 20;
+const slowest = 3;
+
+/** The first wake goes at once; those within a period after it become one at its end. */
 export function createScanWaker(options: {
   temporal: Pick<TemporalGateway, 'wakeScan'>;
   everyMs: number;
   log: Logger;
 }): ScanWaker {
-  // A scan is here while it may not be woken; true: somebody wants it when the time is over.
-  const quiet = new Map<ScanId, boolean>();
-  const timers = new Map<ScanId, NodeJS.Timeout>();
+  // A scan is here while it may not be woken; `wanted`: somebody wants it when the period is over.
+  const periods = new Map<ScanId, { wanted: boolean; timer: NodeJS.Timeout }>();
   const sending = new Set<Promise<void>>();
 
   const send = (scanId: ScanId): void => {
-    quiet.set(scanId, false);
-    timers.set(
-      scanId,
-      setTimeout(() => {
-        timers.delete(scanId);
-        const wanted = quiet.get(scanId) === true;
-        quiet.delete(scanId);
-        if (wanted) send(scanId);
-      }, options.everyMs),
-    );
     const sent = options.temporal
       .wakeScan(scanId)
       .then(() => undefined)
@@ -42,19 +36,32 @@ export function createScanWaker(options: {
     sending.add(sent);
   };
 
+  const sendAndRest = (scanId: ScanId, inARow: number): void => {
+    send(scanId);
+    const pace = Math.min(slowest, 1 + Math.floor(inARow / wakesAtFullPace));
+    const timer = setTimeout(() => {
+      const wanted = periods.get(scanId)?.wanted === true;
+      periods.delete(scanId);
+      if (wanted) sendAndRest(scanId, inARow + 1);
+    }, pace * options.everyMs);
+    periods.set(scanId, { wanted: false, timer });
+  };
+
   return {
     name: 'scan waker',
     wake(scanId) {
-      if (quiet.has(scanId)) quiet.set(scanId, true);
-      else send(scanId);
+      const period = periods.get(scanId);
+      if (period) period.wanted = true;
+      else sendAndRest(scanId, 1);
     },
     start: () => Promise.resolve(),
     async stop() {
-      for (const timer of timers.values()) clearTimeout(timer);
-      timers.clear();
-      // What was promised for the end of the period is sent now: nobody will be there then.
-      for (const [scanId, wanted] of quiet) if (wanted) send(scanId);
-      for (const timer of timers.values()) clearTimeout(timer);
+      for (const [scanId, { wanted, timer }] of periods) {
+        clearTimeout(timer);
+        // What was promised for the end of the period is sent now: nobody will be there then.
+        if (wanted) send(scanId);
+      }
+      periods.clear();
       await Promise.all(sending);
     },
   };

@@ -32,6 +32,8 @@ export interface Served {
 }
 
 const finalizerSlots = 8;
+/** Somebody may have ended the workflow that looks after the others. */
+const maintenanceEnsuredEveryMs = 60_000;
 const exitForcedMs = 5_000;
 
 /**
@@ -71,7 +73,6 @@ export async function serve(
   services = [...executorServices(wanted, parts, await bundleFor(wanted), end), ...(api ? api.services : [])];
   try {
     await startAll(services);
-    if (wanted.includes('reconciler')) await parts.temporal.ensureMaintenance();
   } catch (error) {
     await stopAll(services).catch(() => undefined);
     await parts.close();
@@ -138,6 +139,16 @@ function executorServices(
           workflowBundle: { codePath: bundle },
           activities: createReconcilerActivities(placing),
           maxConcurrentActivityTaskExecutions: 20,
+        },
+      }),
+      createLoop({
+        name: 'maintenance',
+        log: parts.log,
+        minRestMs: maintenanceEnsuredEveryMs,
+        maxRestMs: maintenanceEnsuredEveryMs,
+        work: async () => {
+          await parts.temporal.ensureMaintenance();
+          return false;
         },
       }),
       createLoop({

@@ -45,3 +45,19 @@ export function listTasks(
       and (${filter.after}::uuid is null or t.task_id > ${filter.after}::uuid)
     order by t.task_id limit ${filter.limit}`);
 }
+
+export async function findTask(
+  db: Db,
+  workspaceId: string,
+  taskId: string,
+): Promise<TaskViewRow | undefined> {
+  const [row] = await db.rows<TaskViewRow>(sql('task_view.find')`
+    select t.task_id, t.scan_id, t.step, t.parent_task_id, t.item, t.status, t.no_work, t.tag, a.worker_name, t.attempts,
+           t.exit_code, t.failure_code, t.failure_message, f.warnings, f.records, f.bad_records,
+           t.published_at, t.started_at, t.finished_at
+    from sonar.task t
+    left join sonar.attempt a on a.attempt_id = coalesce(t.attempt_id, t.accepted_attempt_id)
+    left join sonar.finalization f on f.task_id = t.task_id and f.digest = t.accepted_digest
+    where t.task_id = ${taskId} and t.workspace_id = ${workspaceId}`);
+  return row;
+}

@@ -6,6 +6,7 @@ import { oneStep } from '../fixtures/definition-texts.ts';
 import { dispatchedScan } from '../fixtures/dispatched-scan.ts';
 import { faultyDatabase } from '../fixtures/faulty-database.ts';
 import { resultOf } from '../fixtures/laboratory.ts';
+import { whileLocked } from '../fixtures/lock-waits.ts';
 import { useObjectStore } from '../fixtures/object-store.ts';
 import { query } from '../fixtures/query.ts';
 
@@ -75,7 +76,12 @@ test('of many results of one attempt at once one is accepted', async () => {
   const results: Result[] = Array.from({ length: 8 }, (_, index) =>
     resultOf(attempt, worker, { ...failing, exitCode: 1 + (index % 2) }),
   );
-  const dispositions = await Promise.all(results.map((result) => lab.accept(attempt, result)));
+  const dispositions = await whileLocked(
+    { holder: clone.open(1), observer: clone.open(1) },
+    (tx) => tx.rows(query`select from sonar.task where task_id = ${attempt.task_id} for update`),
+    results.length,
+    () => Promise.all(results.map((result) => lab.accept(attempt, result))),
+  );
   const winner = results[dispositions.indexOf('accepted')]?.digest;
   expect(dispositions.filter((disposition) => disposition === 'accepted')).toHaveLength(1);
   expect(dispositions.filter((disposition) => disposition === 'duplicate')).toHaveLength(

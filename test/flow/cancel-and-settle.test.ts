@@ -7,6 +7,7 @@ import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { eachLine, fanOutAndIn, oneStep } from '../fixtures/definition-texts.ts';
 import { dispatchedScan } from '../fixtures/dispatched-scan.ts';
 import { openLaboratory } from '../fixtures/laboratory.ts';
+import { whileLocked } from '../fixtures/lock-waits.ts';
 import { useObjectStore } from '../fixtures/object-store.ts';
 import { query } from '../fixtures/query.ts';
 
@@ -85,6 +86,33 @@ test('settling many times at once gives one end', async () => {
   await lab.plan(scan);
   const ends = await Promise.all(Array.from({ length: 6 }, () => settleScan(clone.open(1), scan.scan_id)));
   expect(new Set(ends)).toEqual(new Set(['Completed']));
+});
+
+test('what commits while a settling waits for the scan is seen by it', async () => {
+  const { lab, worker, scan, attempt } = await dispatchedScan(clone, objects);
+  await lab.run(attempt, worker);
+  await lab.plan(scan);
+  const settled = await whileLocked(
+    { holder: clone.open(1), observer: clone.open(1) },
+    async (tx) => {
+      await tx.rows(query`select from sonar.scan where scan_id = ${scan.scan_id} for update`);
+      await tx.execute(query`
+        insert into sonar.task (task_id, workspace_id, scan_id, step, item_ordinal, status, definition_revision)
+        values (${newId()}, 'default', ${scan.scan_id}, 'each', 99, 'Pending', 1)`);
+    },
+    1,
+    () => lab.settle(scan),
+  );
+  expect(settled).toBe('Running');
+  expect(await scanRow()).toMatchObject({ status: 'Running' });
+});
+
+test('a Paused scan can be cancelled', async () => {
+  const { lab, scan } = await dispatchedScan(clone, objects);
+  await clone.database.execute(query`update sonar.scan set status = 'Paused'`);
+  await cancelScan(clone.database, scan.scan_id, 'enough');
+  await lab.plan(scan);
+  expect(await lab.settle(scan)).toBe('Cancelled');
 });
 
 test('a scan that is not there has no state', async () => {

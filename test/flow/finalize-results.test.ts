@@ -1,79 +1,14 @@
-// Accepted results reach the inventory once, whoever dies on the way, and no result holds up another.
-
-import type { Settings } from '#sonar/platform/config.ts';
-import { newId } from '#sonar/platform/ids.ts';
+// Accepted results reach the inventory once, and no result holds up another.
 import { finalizationIsDue } from '#sonar/stores/finalizations.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { oneStep } from '../fixtures/definition-texts.ts';
-import { faultyDatabase } from '../fixtures/faulty-database.ts';
-import { type Laboratory, openLaboratory } from '../fixtures/laboratory.ts';
 import { overwriteObject, removeObject, useObjectStore } from '../fixtures/object-store.ts';
 import { query } from '../fixtures/query.ts';
+import { page, unreadResults } from '../fixtures/unread-results.ts';
 
 const clone = useClonedDatabase();
 const objects = useObjectStore();
-
-const manyResults = oneStep.replace(
-  'steps:\n  only:\n    tags: [t]',
-  'inputs: {lines: {type: lines, default: ""}}\nsteps:\n  only:\n    tags: [t]\n    foreach: {in: inputs.lines}',
-);
-const page = (name: string, title = name) => JSON.stringify({ url: `http://${name}.example.com/`, title });
-
-/** Accepted and unread results, one for each file given, in order. */
-async function withResults(files: string[], settings: Partial<Settings> = {}) {
-  const lab = openLaboratory(clone, objects, settings);
-  const worker = await lab.worker();
-  const scan = await lab.scan(manyResults, { inputs: { lines: files.map((_, index) => `l${index}`) } });
-  await lab.plan(scan);
-  await lab.place();
-  const attempts = await lab.published(scan);
-  for (const [index, attempt] of attempts.entries())
-    await lab.run(attempt, worker, { found: { 'found.jsonl': files[index] ?? '' } });
-  return { lab, scan, attempts, worker };
-}
-
-interface Row {
-  status: string;
-  attempts: number;
-  records: number;
-  bad_records: number;
-  error: string | null;
-  warnings: string[];
-  claim_token: string | null;
-}
-const rows = () =>
-  clone.database.rows<Row>(query`
-    select f.status, f.attempts, f.records, f.bad_records, f.error, f.warnings, f.claim_token
-    from sonar.finalization f join sonar.task t using (task_id) order by t.item_ordinal`);
-const inventory = () =>
-  clone.database.rows<{ key: string; state: string }>(
-    query`select key, state::text as state from sonar.inventory order by key`,
-  );
-const keys = async () => (await inventory()).map((row) => row.key);
-const observations = async () => {
-  const [row] = await clone.database.rows<{ count: number }>(
-    query`select count(*)::integer as count from sonar.observation`,
-  );
-  return row?.count;
-};
-const expireClaims = () =>
-  clone.database.execute(query`
-    update sonar.finalization set claim_expires_at = clock_timestamp() - interval '1 second' where claim_token is not null`);
-const makeDue = () =>
-  clone.database.execute(query`
-    update sonar.finalization set available_at = clock_timestamp() - interval '1 second' where status = 'due'`);
-
-/** The same laboratory, in which something happens before a file is read. */
-const meanwhile = (lab: Laboratory, event: () => Promise<unknown>): Laboratory =>
-  lab.with({
-    objects: {
-      ...objects,
-      async read(key) {
-        await event();
-        return objects.read(key);
-      },
-    },
-  });
+const { withResults, rows, inventory, keys, observations, makeDue } = unreadResults(clone, objects);
 
 test('what was accepted becomes observations, records and counts, and the task may be planned upon', async () => {
   const { lab, scan } = await withResults([[page('a'), page('b')].join('\n')]);
@@ -138,7 +73,7 @@ test('a file that is not empty and has no good record fails loudly, and in the e
 
 test.each([
   ['is gone', removeObject, /^no object .* in the store$/],
-  ['is not what was accepted', (key: string) => overwriteObject(key, page('evil')), /that were accepted$/],
+  ['is not what was accepted', (key: string) => overwriteObject(key, page('x')), /that were accepted$/],
 ])(
   'a file that %s is tried again with backoff, then poisoned, while its neighbours in the batch are read at once',
   async (_what, spoil, error) => {
@@ -158,6 +93,8 @@ test.each([
     }
     expect((await rows()).map((row) => row.status)).toEqual(['done', 'poisoned', 'done']);
     expect((await lab.tasks(scan)).map((task) => task.status)).toEqual(['Completed', 'Failed', 'Completed']);
+    await lab.plan(scan);
+    expect(await lab.settle(scan)).toBe('CompletedWithErrors');
     expect(await finalizationIsDue(clone.database)).toBe(false);
   },
 );
@@ -179,118 +116,6 @@ test('a result whose effects PostgreSQL refuses is tried alone, and its neighbou
   ]);
   expect(await keys()).toEqual(['http://a.example.com/', 'http://c.example.com/']);
   expect(await observations()).toBe(2);
-});
-
-test('a claim that is lost before the commit commits nothing', async () => {
-  const { lab, scan } = await withResults([page('a')]);
-  await meanwhile(lab, expireClaims).finalize();
-  expect(await observations()).toBe(0);
-  expect(await lab.tasks(scan)).toMatchObject([{ finalized: false }]);
-  await makeDue();
-  await lab.finalize();
-  expect(await keys()).toEqual(['http://a.example.com/']);
-  expect(await rows()).toMatchObject([{ status: 'done', attempts: 2 }]);
-});
-
-test('what another one took over and finished is not done twice by who had it before', async () => {
-  const { lab } = await withResults([page('a'), page('b')]);
-  const other = lab.with({ executorId: newId() });
-  let taken = false;
-  await meanwhile(lab, async () => {
-    if (taken) return;
-    taken = true;
-    await expireClaims();
-    await other.finalize();
-  }).finalize();
-  expect(await rows()).toMatchObject([
-    { status: 'done', attempts: 2, records: 1 },
-    { status: 'done', attempts: 2, records: 1 },
-  ]);
-  expect(await observations()).toBe(2);
-});
-
-test('a claim that is held keeps its rows from everybody; when its holder dies they are due again', async () => {
-  const { lab } = await withResults([page('a')]);
-  const dying = lab.with({
-    database: faultyDatabase(
-      clone.database,
-      (name) => name === 'definition.revision' || name === 'finalization.postpone',
-    ),
-  });
-  await expect(dying.finalize()).rejects.toThrow('injected fault');
-  expect(await lab.finalize()).toBeUndefined();
-  await expireClaims();
-  await lab.finalize();
-  expect(await rows()).toMatchObject([{ status: 'done', attempts: 2 }]);
-});
-
-test('claims are capped over all finalizers', async () => {
-  const { lab } = await withResults(
-    ['a', 'b', 'c', 'd', 'e'].map((name) => page(name)),
-    {
-      SONAR_FINALIZATION_CLAIMS: 2,
-      SONAR_FINALIZATION_ROWS: 1,
-    },
-  );
-  const gate = Promise.withResolvers<void>();
-  let reading = 0;
-  const both = Promise.withResolvers<void>();
-  const finalizers = Array.from({ length: 5 }, () =>
-    meanwhile(lab.with({ database: clone.open(2), executorId: newId() }), () => {
-      reading += 1;
-      if (reading === 2) both.resolve();
-      return gate.promise;
-    }).finalize(),
-  );
-  const refused = Promise.all(
-    finalizers.map((finalizer) => Promise.race([finalizer, gate.promise.then(() => 'held')])),
-  );
-  await both.promise;
-  expect(await lab.finalize()).toBeUndefined();
-  expect((await rows()).filter((row) => row.claim_token !== null)).toHaveLength(2);
-  gate.resolve();
-  await refused;
-  expect((await Promise.all(finalizers)).filter((scans) => scans !== undefined)).toHaveLength(2);
-  expect((await rows()).filter((row) => row.status === 'done')).toHaveLength(2);
-});
-
-test('a claim is bounded in bytes, and a result over the bound is claimed alone', async () => {
-  const large = Array.from({ length: 20 }, (_, index) => page(`large-${index}`)).join('\n');
-  const { lab } = await withResults([page('a'), page('b'), large, page('c')], {
-    SONAR_FINALIZATION_BYTES: 100,
-  });
-  const sizes: number[] = [];
-  for (let done = 0; done < 4; ) {
-    await lab.finalize();
-    const now = (await rows()).filter((row) => row.status === 'done').length;
-    sizes.push(now - done);
-    done = now;
-  }
-  expect(sizes).toEqual([2, 1, 1]);
-});
-
-test('a large file goes in by batches; after a crash between them the rest is added and nothing twice', async () => {
-  const lines = Array.from({ length: 4_500 }, (_, index) => page(`host-${index}`)).join('\n');
-  const { lab, scan } = await withResults([lines]);
-  const crashing = faultyDatabase(
-    clone.database,
-    (name, time) => (name === 'inventory.write' && time === 2) || name === 'finalization.postpone',
-  );
-  await expect(lab.with({ database: crashing }).finalize()).rejects.toThrow('injected fault');
-  expect(await observations()).toBe(2_000);
-  expect(await lab.tasks(scan)).toMatchObject([{ finalized: false }]);
-  await expireClaims();
-  await lab.finalize();
-  expect(await observations()).toBe(4_500);
-  expect(await keys()).toHaveLength(4_500);
-  expect(await rows()).toMatchObject([{ status: 'done', records: 4_500 }]);
-});
-
-test('a batch of a large file whose claim was lost commits nothing', async () => {
-  const lines = Array.from({ length: 2_500 }, (_, index) => page(`host-${index}`)).join('\n');
-  const { lab } = await withResults([lines]);
-  await meanwhile(lab, expireClaims).finalize();
-  expect(await observations()).toBe(0);
 });
 
 test('what a failed command left is read and marked; the task stays Failed', async () => {

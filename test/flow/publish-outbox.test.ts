@@ -1,8 +1,10 @@
 // Only what the broker confirmed leaves the queue, and only who holds the claim may say so.
 import { type DispatchMessage, dispatchMessageSchema } from '#sonar/contracts/dispatch-message.ts';
+import type { ClaimToken } from '#sonar/contracts/ids.ts';
 import { publishOutbox } from '#sonar/flow/publish-outbox.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import { deriveCredential, parseMasterKeys } from '#sonar/platform/signing.ts';
+import { claimDeliveries } from '#sonar/stores/outbox.ts';
 import type { Published } from '#sonar/transport/amqp-publisher.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { eachLine } from '../fixtures/definition-texts.ts';
@@ -102,12 +104,15 @@ test('in a window with all outcomes each message gets its own', async () => {
 });
 
 test('the event of an attempt that is no longer current is dropped, not sent', async () => {
-  const { lab, scan } = await withDeliveries(2);
-  const [first, second] = await lab.published(scan);
+  const { lab, worker, scan } = await withDeliveries(2);
+  const [first, running] = await lab.published(scan);
   await clone.database.execute(query`
     update sonar.task set status = 'Pending', attempt_id = null where task_id = ${first!.task_id}`);
+  await lab.place();
+  await lab.start(running!, worker);
+  const [second] = await lab.published(scan);
   const publisher = scriptedPublisher();
-  expect(await lab.publish(publisher)).toBe(2);
+  expect(await lab.publish(publisher)).toBe(3);
   const sent = publisher.sent.map(
     (message) => (JSON.parse(String(message.body)) as DispatchMessage).attemptId,
   );
@@ -156,6 +161,18 @@ test('a publisher that comes too late cannot put back what another one has deliv
   await lab.publish(tooLate);
   expect(await queue()).toEqual([]);
   expect(await ledger()).toEqual([{ published: true, confirmed: true }]);
+});
+
+test('a publisher that comes too late cannot end the claim of another one', async () => {
+  const { lab } = await withDeliveries(1);
+  const token = newId<ClaimToken>();
+  const tooLate = scriptedPublisher(async (): Promise<Published['outcome']> => {
+    await makeAvailable();
+    await claimDeliveries(clone.database, { token, executorId: newId(), leaseMs: 60_000, limit: 1 });
+    return 'nacked';
+  });
+  await lab.publish(tooLate);
+  expect(await queue()).toEqual([{ attempts: 2, last_error: null, claim_token: token, waits: true }]);
 });
 
 test('a publisher that dies with the message keeps it back for the lease only', async () => {

@@ -111,6 +111,37 @@ test('writers at once on the same records, each with its batches in another orde
   expect(row).toEqual({ count: 480 });
 });
 
+test('writers at once, each with its own observations of the same records, lose none of them', async () => {
+  const own = Array.from({ length: 6 }, (_, writer) => {
+    const attempt = newId<AttemptId>(writer);
+    return Array.from({ length: 200 }, (_unused, row) =>
+      observation(row, row % 50, {
+        attemptId: attempt,
+        orderKey: orderKeyOf(row, attempt, 'found', 0, row, 0),
+        fields: { [`by-${writer}`]: row },
+        sets: { writers: [`w-${writer}`] },
+      }),
+    );
+  });
+  for (const observations of own) await apply(clone.database, observations);
+  const expected = await bytes();
+  expect(expected).toHaveLength(50);
+  await clone.empty();
+  const shuffled = own.map((list, writer) => {
+    const [order] = fc.sample(fc.shuffledSubarray(list, { minLength: list.length }), {
+      seed: writer,
+      numRuns: 1,
+    });
+    return { batches: batchesOf(order ?? [], 25), database: clone.open(1) };
+  });
+  await Promise.all(
+    shuffled.map(async ({ batches, database }) => {
+      for (const batch of batches) await apply(database, batch);
+    }),
+  );
+  expect(await bytes()).toEqual(expected);
+});
+
 test('a batch that is rolled back leaves no record without a state', async () => {
   const failing = clone.database.transaction(async (tx) => {
     await upsertInventory(tx, [observation(0, 0)]);

@@ -1,11 +1,12 @@
 // How a run of the workflow ends: by cancel, by continue-as-new, by the scan's end; and what faults do not end.
 import { ApplicationFailure } from '@temporalio/common';
 import { HistoryView } from './history-view.ts';
-import { moved, over, report, step } from './scripted-scan.ts';
-import { sendWakes, useTimeSkipping } from './time-skipping.ts';
+import { moved, over, report } from './scripted-scan.ts';
+import { sendWakes, useTimeSkipping } from './scripted-temporal.ts';
 
 const temporal = useTimeSkipping();
-jest.setTimeout(15_000);
+// A test that hangs keeps its server busy: the shorter the better.
+jest.setTimeout(30_000);
 const moreThanARun = 2_050;
 
 describe('cancel from Temporal', () => {
@@ -104,21 +105,21 @@ describe('continue as new', () => {
     }));
     expect(await run.handle.result()).toEqual({ status: 'Completed' });
     const lengths = (await temporal.current.chainOf(run)).map((history) => history.length);
-    console.log(lengths, lengths.reduce((a, b) => a + b, 0) / ticks);
     expect(lengths.length).toBeGreaterThan(1);
     for (const length of lengths) expect(length).toBeLessThan(2_100);
   });
 
   test('waits for a drain in flight without standing still', async () => {
     const release = Promise.withResolvers<void>();
+    const runsSeen: number[] = [];
     const run = await temporal.current.startScan((scan) => ({
       async plan(call) {
-        if (call === 1) await sendWakes(scan, moreThanARun);
+        if (call === 2) await sendWakes(scan, moreThanARun);
         if (call === 4) {
-          expect(await temporal.current.chainOf(scan)).toHaveLength(1);
           release.resolve();
           await HistoryView.when(scan.handle, (history) => history.completed('drain') === 1);
         }
+        runsSeen.push((await temporal.current.chainOf(scan)).length);
         return call < 6 ? moved(call, { unread: true, more: true }) : over();
       },
       async drain(call) {
@@ -127,7 +128,8 @@ describe('continue as new', () => {
       },
     }));
     expect(await run.handle.result()).toEqual({ status: 'Completed' });
-    expect(await temporal.current.chainOf(run)).toHaveLength(2);
+    expect(runsSeen).toEqual([1, 1, 1, 1, 2, 2]);
+    // The run that was about to end began none.
     expect(run.calls.count('drain')).toBe(2);
   });
 });
@@ -195,6 +197,5 @@ describe('faults', () => {
     }));
     expect(await run.handle.result()).toEqual({ status: 'Completed' });
     expect(run.calls.count('drain')).toBeGreaterThan(4);
-    expect(step().state).toBe('open');
   });
 });

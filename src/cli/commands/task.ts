@@ -3,6 +3,7 @@ import type { JsonValue } from '#sonar/contracts/definition.ts';
 import type { TaskView } from '#sonar/contracts/scan-api.ts';
 import { type TaskStatus, taskStatuses } from '#sonar/contracts/states.ts';
 import { formatDuration } from '../figures.ts';
+import { retryLines } from '../retry-lines.ts';
 import type { Run } from '../session.ts';
 import type { Column } from '../table.ts';
 import { taskTones } from '../tone.ts';
@@ -40,6 +41,28 @@ export function addTaskCommands(program: Command, run: Run): void {
           ...(status === undefined ? {} : { status }),
         };
         session.answerList(await client.tasks.take(filter, limit, after), columns, 'no such tasks');
+      }),
+    );
+
+  task
+    .command('show')
+    .description('one task')
+    .argument('<id>', 'a task')
+    .action((id: string) =>
+      run(async (session) => {
+        const client = await session.api();
+        session.answer(await client.task(id), (shown) => session.table(columns, [shown]));
+      }),
+    );
+
+  task
+    .command('retry')
+    .description('try a Failed or Cancelled task again; what rested on it is made anew')
+    .argument('<id>', 'a task')
+    .action((id: string) =>
+      run(async (session) => {
+        const client = await session.api();
+        session.answer(await client.retryTask(id), retryLines);
       }),
     );
 }

@@ -1,0 +1,68 @@
+// Failed and Cancelled tasks are tried again, from nothing: the scan is open once more, and what rested on all
+// results of their steps is made anew.
+import { failureCodes } from '#sonar/contracts/failure-codes.ts';
+import type { ScanId } from '#sonar/contracts/ids.ts';
+import type { Database } from '#sonar/db/pool.ts';
+import { retryEffects } from '#sonar/domain/retry.ts';
+import { SonarError } from '#sonar/platform/errors.ts';
+import { findRevision } from '#sonar/stores/definitions.ts';
+import {
+  dropExpansions,
+  reopenScan,
+  reopenSteps,
+  retryableSteps,
+  retryTasks as retryTaskRows,
+  supersedeTasks,
+} from '#sonar/stores/retries.ts';
+import { findScan, lockScan, type ScanRow } from '#sonar/stores/scans.ts';
+
+/**
+ * All Failed and Cancelled tasks of a scan, or the given one. The caller starts or wakes the scan's workflow after
+ * the commit.
+ * @throws SonarError `not_found`, or `conflict` where there is nothing to retry or the scan is being cancelled.
+ */
+export function retryTasks(
+  database: Database,
+  scanId: ScanId,
+  taskId: string | null,
+): Promise<{ scan: ScanRow; retried: number }> {
+  return database.transaction(async (tx) => {
+    const scan = await lockScan(tx, scanId);
+    if (!scan) throw new SonarError('not_found', `there is no scan ${scanId}`);
+    if (scan.status === 'Cancelling')
+      throw new SonarError('conflict', `scan ${scanId} is being cancelled; retry when it is Cancelled`);
+    const steps = await retryableSteps(tx, scanId, taskId);
+    if (steps.length === 0)
+      throw new SonarError(
+        'conflict',
+        taskId === null
+          ? `scan ${scanId} has no Failed or Cancelled task to retry`
+          : `task ${taskId} is not Failed or Cancelled, so there is nothing to retry`,
+      );
+    const revision = await findRevision(
+      tx,
+      scan.workspace_id,
+      scan.definition_name,
+      scan.definition_revision,
+    );
+    if (!revision)
+      throw new SonarError(
+        'internal',
+        `definition ${scan.definition_name} lost revision ${scan.definition_revision}`,
+      );
+    const effects = retryEffects(revision.compiled, new Set(steps));
+    // Tasks of steps that begin anew are made anew with them.
+    const retried = await retryTaskRows(
+      tx,
+      scanId,
+      steps.filter((step) => effects.reopened.includes(step)),
+      taskId,
+    );
+    await supersedeTasks(tx, scanId, effects.superseded, failureCodes.superseded);
+    await dropExpansions(tx, scanId, effects.superseded);
+    await reopenSteps(tx, scanId, effects.reopened, false);
+    await reopenSteps(tx, scanId, effects.superseded, true);
+    await reopenScan(tx, scanId);
+    return { scan: (await findScan(tx, scanId)) as ScanRow, retried };
+  });
+}

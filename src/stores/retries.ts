@@ -1,0 +1,101 @@
+// The statements of a retry, all in the transaction that holds the scan's lock.
+import type { ScanId } from '#sonar/contracts/ids.ts';
+import type { Db } from '#sonar/db/pool.ts';
+import { sql } from '#sonar/db/sql.ts';
+
+/** Steps that have Failed or Cancelled tasks; of one task where an id is given. */
+export async function retryableSteps(db: Db, scanId: ScanId, taskId: string | null): Promise<string[]> {
+  const rows = await db.rows<{ step: string }>(sql('retry.steps')`
+    select distinct step from sonar.task
+    where scan_id = ${scanId} and status in ('Failed', 'Cancelled') and superseded_at is null
+      and (${taskId}::uuid is null or task_id = ${taskId}::uuid)`);
+  return rows.map((row) => row.step);
+}
+
+/**
+ * Failed and Cancelled tasks of the steps go back to Pending with all counters reset; what was accepted of them
+ * is cleared, and what was to be read of it is read no more.
+ */
+export function retryTasks(
+  db: Db,
+  scanId: ScanId,
+  steps: readonly string[],
+  taskId: string | null,
+): Promise<number> {
+  return db.execute(sql('retry.tasks')`
+    with closed as (
+      update sonar.finalization f
+      set status = 'superseded', finished_at = clock_timestamp(), claim_token = null, claimed_by = null,
+          claim_expires_at = null
+      from sonar.task t
+      where f.task_id = t.task_id and f.status in ('due', 'poisoned') and t.scan_id = ${scanId}
+        and t.step = any(${steps}::text[]) and t.status in ('Failed', 'Cancelled') and t.superseded_at is null
+        and (${taskId}::uuid is null or t.task_id = ${taskId}::uuid))
+    update sonar.task
+    set status = 'Pending', attempt_id = null, tag = null, not_before = null, retries = 0, releases = 0,
+        finished_at = null, started_at = null, published_at = null, failure_code = null, failure_message = null,
+        outcome = null, exit_code = null, accepted_attempt_id = null, accepted_digest = null,
+        accepted_sequence = null, finalized = true, plan_due = false
+    where scan_id = ${scanId} and step = any(${steps}::text[]) and status in ('Failed', 'Cancelled')
+      and superseded_at is null and (${taskId}::uuid is null or task_id = ${taskId}::uuid)`);
+}
+
+/** Voids all tasks of the steps: open ones are Cancelled, and their commands asked to end. */
+export async function supersedeTasks(
+  db: Db,
+  scanId: ScanId,
+  steps: readonly string[],
+  code: string,
+): Promise<void> {
+  await db.execute(sql('retry.supersede')`
+    with open as (
+      select task_id, attempt_id, status from sonar.task
+      where scan_id = ${scanId} and step = any(${steps}::text[]) and superseded_at is null
+        and status in ('Pending', 'Published', 'Running')
+      order by task_id for update),
+    ended as (
+      update sonar.attempt a
+      set cancel_requested_at = clock_timestamp(),
+          ended_at = case when o.status = 'Published' then clock_timestamp() end,
+          end_reason = case when o.status = 'Published' then 'superseded' end
+      from open o where a.attempt_id = o.attempt_id and a.ended_at is null)
+    update sonar.task t
+    set superseded_at = clock_timestamp(), plan_due = false,
+        status = case when o.task_id is null then t.status else 'Cancelled' end,
+        attempt_id = null,
+        finished_at = coalesce(t.finished_at, clock_timestamp()),
+        failure_code = case when o.task_id is null then t.failure_code else ${code} end,
+        failure_message = case when o.task_id is null then t.failure_message else 'an upstream task was retried' end
+    from sonar.task x left join open o on o.task_id = x.task_id
+    where t.task_id = x.task_id and x.scan_id = ${scanId} and x.step = any(${steps}::text[])
+      and x.superseded_at is null`);
+}
+
+/** Their streams are read anew when the steps begin again. */
+export async function dropExpansions(db: Db, scanId: ScanId, steps: readonly string[]): Promise<void> {
+  await db.execute(sql('retry.drop_expansions')`
+    delete from sonar.expansion where scan_id = ${scanId} and step = any(${steps}::text[])`);
+}
+
+/** Open again; steps that are to begin anew lose what their first task had pinned. */
+export async function reopenSteps(
+  db: Db,
+  scanId: ScanId,
+  steps: readonly string[],
+  anew: boolean,
+): Promise<void> {
+  await db.execute(sql('retry.reopen_steps')`
+    update sonar.scan_step
+    set state = 'open', note = null,
+        pins = case when ${anew}::boolean then null else pins end,
+        sources_id = case when ${anew}::boolean then null else sources_id end
+    where scan_id = ${scanId} and step = any(${steps}::text[])`);
+}
+
+/** Running again, a generation on; a scan that is open keeps its state and its generation. */
+export async function reopenScan(db: Db, scanId: ScanId): Promise<void> {
+  await db.execute(sql('retry.reopen_scan')`
+    update sonar.scan
+    set status = 'Running', generation = generation + 1, finished_at = null, reason = null
+    where scan_id = ${scanId} and status in ('Completed', 'CompletedWithErrors', 'Failed', 'Cancelled')`);
+}
