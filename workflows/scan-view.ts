@@ -10,21 +10,19 @@ export function detailsOf(report: PlanReport | undefined, fault?: string): strin
     [
       cell(step.step),
       cell(step.state),
-      cell(step.tags),
       step.pending,
       step.inFlight,
       step.noWork > 0 ? `${step.completed} (${step.noWork} no work)` : step.completed,
       step.failed,
-      step.cancelled,
-      cell(step.note),
+      cell([step.cancelled > 0 ? `${step.cancelled} cancelled` : '', step.note].filter(Boolean).join('; ')),
     ].join(' | '),
   );
   return [
     ...lines,
     `**${cell(report.name)}** — ${report.status ?? 'gone'}${report.reason === '' ? '' : `: ${cell(report.reason)}`}`,
     '',
-    'step | state | tags | pending | in flight | completed | failed | cancelled | note',
-    '--- | --- | --- | --: | --: | --: | --: | --: | ---',
+    'step | state | pending | in flight | done | failed | note',
+    '--- | --- | --: | --: | --: | --: | ---',
     ...rows,
   ].join('\n');
 }

@@ -6,7 +6,6 @@ import type { ScanStatus } from './states.ts';
 export interface StepSummary {
   step: string;
   state: string;
-  tags: string;
   pending: number;
   inFlight: number;
   completed: number;

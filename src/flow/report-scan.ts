@@ -49,14 +49,13 @@ function summarize(row: StepRow, counts: readonly TaskCount[], tags: string): St
     .reduce((sum, count) => sum + count.tasks, 0);
   const starved = row.starved_since !== null && of('Pending') > 0;
   const notes = [
-    starved ? 'starved: no live worker has its tag' : '',
+    starved ? `starved: no live worker has ${tags === '' ? 'its tag' : tags}` : '',
     row.refused > 0 ? `${row.refused} refused` : '',
     row.note ?? '',
   ];
   return {
     step: row.step,
     state: row.state === 'open' && !row.activated ? 'waiting' : row.state,
-    tags,
     pending: of('Pending'),
     inFlight: of('Published', 'Running'),
     completed: of('Completed'),

@@ -9,7 +9,7 @@ import { page, unreadResults } from '../fixtures/unread-results.ts';
 
 const clone = useClonedDatabase();
 const objects = useObjectStore();
-const { withResults, rows, inventory, keys, observations, expireClaims, makeDue, meanwhile } = unreadResults(
+const { withResults, rows, keys, observations, expireClaims, makeDue, meanwhile } = unreadResults(
   clone,
   objects,
 );

@@ -52,7 +52,7 @@ test('the details are a table of the steps, also after the end', async () => {
         settleable: true,
         steps: [
           step({ state: 'settled', completed: 3, noWork: 1, failed: 1 }),
-          step({ step: 'web', tags: 'web, curl', inFlight: 2, note: 'starved: no live worker has its tag' }),
+          step({ step: 'web', inFlight: 2, cancelled: 1, note: 'starved: no live worker has web, curl' }),
         ],
       }),
     settle: () => ({ status: 'Completed' }),
@@ -61,10 +61,10 @@ test('the details are a table of the steps, also after the end', async () => {
   expect((await detailsSeen(run)).split('\n')).toEqual([
     '**night watch** — Completed',
     '',
-    'step | state | tags | pending | in flight | completed | failed | cancelled | note',
-    '--- | --- | --- | --: | --: | --: | --: | --: | ---',
-    'ports | settled | nmap | 0 | 0 | 3 (1 no work) | 1 | 0 | ',
-    'web | open | web, curl | 0 | 2 | 0 | 0 | 0 | starved: no live worker has its tag',
+    'step | state | pending | in flight | done | failed | note',
+    '--- | --- | --: | --: | --: | --: | ---',
+    'ports | settled | 0 | 0 | 3 (1 no work) | 1 | ',
+    'web | open | 0 | 2 | 0 | 0 | 1 cancelled; starved: no live worker has web, curl',
   ]);
 });
 
@@ -99,8 +99,8 @@ test('no name, reason or note can break the table or bring in markup', () => {
       expect([0, 2, 6, 7].map((line) => marksOf(lines[line] ?? ''))).toEqual([
         '****',
         '****',
-        '||||||||',
-        '||||||||',
+        '||||||',
+        '||||||',
       ]);
     }),
   );

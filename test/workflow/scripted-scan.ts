@@ -50,7 +50,6 @@ export function step(over: Partial<StepSummary> = {}): StepSummary {
   return {
     step: 'ports',
     state: 'open',
-    tags: 'nmap',
     pending: 0,
     inFlight: 0,
     completed: 0,
