@@ -8,6 +8,7 @@ import { releaseAttempt, startAttempt } from '#sonar/stores/attempts.ts';
 import { poisonFinalization } from '#sonar/stores/finalizations.ts';
 import { dispatchTasks, refuseTasks } from '#sonar/stores/placement.ts';
 import { finishTask, retryTask } from '#sonar/stores/results.ts';
+import { retryTasks } from '#sonar/stores/retries.ts';
 import { cancelOpenTasks } from '#sonar/stores/tasks.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { oneStep } from '../fixtures/definition-texts.ts';
@@ -101,7 +102,7 @@ const finish =
       finalized: true,
     });
 
-/** What the program does to a task at each event; recovery, repair and the retry by an operator are not there yet. */
+/** What the program does to a task at each event; recovery and repair are not there yet. */
 const moves: Partial<Record<TaskEvent, (task: Placed, scan: Scan) => Promise<unknown>>> = {
   placed: ({ taskId }, scan) =>
     dispatchTasks(
@@ -132,6 +133,7 @@ const moves: Partial<Record<TaskEvent, (task: Placed, scan: Scan) => Promise<unk
     releaseAttempt(clone.database, attemptId, { maxReleases: 9, failureCode: 'x', delayMs: 0 }),
   refused: ({ taskId }) => refuseTasks(clone.database, 'item_refused', [{ taskId, reason: 'x' }]),
   cancelled: (_task, scan) => cancelOpenTasks(clone.database, scan.scan_id, 'scan_cancelled', 10),
+  retry_asked: (_task, scan) => retryTasks(clone.database, scan.scan_id, ['only'], null),
   async poisoned({ taskId, attemptId }, scan) {
     const [finalizationId, token] = [newId<never>(), newId<never>()];
     await clone.database.execute(query`

@@ -10,7 +10,6 @@ import { type Stack, type StackEnvironment, startStack } from '#sonar/stack/stac
 import { templateDatabase } from '../fixtures/template-database.ts';
 
 declare global {
-  // oxlint-disable-next-line no-var -- how a property of globalThis is declared
   var sonarTestStack: { stack: Stack; directory: string } | undefined;
 }
 

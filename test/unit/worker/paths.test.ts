@@ -2,7 +2,7 @@ import { isAbsolute, join, relative } from 'node:path';
 import fc from 'fast-check';
 import { attemptFolders, pathProblem, resolveArgument } from '#sonar/worker/paths.ts';
 
-const folders = attemptFolders('/work', 'attempt');
+const folders = attemptFolders('/disk', 'attempt');
 
 test.each([
   ['', 'is empty'],
