@@ -26,7 +26,7 @@ async function drain(parts: FinalizerParts, scanId: ScanId | null): Promise<{ ba
   let lastWork = Date.now();
   let batches = 0;
   while (Date.now() < end && Date.now() - lastWork < idleMs && !cancellationSignal.aborted) {
-    const scans = await finalizeResults(parts).catch((error: unknown) => {
+    const scans = await finalizeResults(parts, cancellationSignal).catch((error: unknown) => {
       parts.log.error({ operation: 'finalization_batch_failed', error: messageOf(error) });
       throw error;
     });

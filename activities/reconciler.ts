@@ -6,11 +6,10 @@ import { expandItems } from '#sonar/flow/expand-items.ts';
 import { maintainScans } from '#sonar/flow/maintain-scans.ts';
 import { type PlaceParts, placeTasks, requestPlacement } from '#sonar/flow/place-tasks.ts';
 import { planScan } from '#sonar/flow/plan-scan.ts';
-import { readScanInputs } from '#sonar/flow/read-scan-inputs.ts';
 import { reportScan } from '#sonar/flow/report-scan.ts';
 import { settleScan } from '#sonar/flow/settle-scan.ts';
 import type { Settings } from '#sonar/platform/config.ts';
-import { isSonarError } from '#sonar/platform/errors.ts';
+import { isSonarError, messageOf } from '#sonar/platform/errors.ts';
 import type { ObjectStore } from '#sonar/transport/object-store.ts';
 import type { TemporalGateway } from '#sonar/transport/temporal-client.ts';
 import { beating } from './beating.ts';
@@ -30,10 +29,16 @@ export function createReconcilerActivities(parts: ReconcilerParts): ReconcilerAc
     plan: ({ scanId }) => beating(() => plan(parts, scanId)),
     place: ({ scanId }) =>
       beating(async () => {
-        await requestPlacement(parts.database);
-        const result = await placeTasks(parts);
-        const own = result?.placed.filter((row) => row.scanId === scanId) ?? [];
-        return { placed: own.map((row) => `${row.tasks} on ${row.tag}`).join(', ') };
+        try {
+          await requestPlacement(parts.database);
+          const result = await placeTasks(parts);
+          const own = result?.placed.filter((row) => row.scanId === scanId) ?? [];
+          return { placed: own.map((row) => `${row.tasks} on ${row.tag}`).join(', ') };
+        } catch (error) {
+          // The placement loop makes passes anyway: no scan's tick waits for one that fails.
+          parts.log.error({ operation: 'placement_failed', error: messageOf(error) });
+          return { placed: '' };
+        }
       }),
     settle: ({ scanId }) => beating(async () => ({ status: await settleScan(parts.database, scanId) })),
     requestCancel: ({ scanId }) =>
@@ -56,17 +61,18 @@ async function plan(
   const budget = AbortSignal.any([AbortSignal.timeout(planBudgetMs), Context.current().cancellationSignal]);
   let made = 0;
   for (let round = 1; ; round += 1) {
-    const pass = await planScan(parts.database, scanId, parts.settings).catch((error: unknown) => {
-      if (isSonarError(error, 'not_found')) return undefined;
-      throw error;
-    });
+    const pass = await planScan(parts.database, scanId, parts.settings, round === 1).catch(
+      (error: unknown) => {
+        if (isSonarError(error, 'not_found')) return undefined;
+        throw error;
+      },
+    );
     if (!pass) return gone;
     made += pass.made;
     const expansions = pass.definition && [...pass.facts.values()].some((fact) => fact.openExpansions);
     let progressed = pass.progressed;
     if (pass.definition && (expansions || progressed)) {
-      const inputs = await readScanInputs(parts.database, scanId);
-      const expanded = await expandItems(parts, pass.scan, pass.definition, pass.steps, inputs, budget);
+      const expanded = await expandItems(parts, pass.scan, pass.definition, pass.steps, budget);
       made += expanded.made;
       progressed ||= expanded.made > 0 || expanded.more;
     }

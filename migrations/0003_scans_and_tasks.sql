@@ -15,6 +15,8 @@ create table sonar.scan (
   -- Grows when a retry or a repair reopens the scan.
   generation integer not null default 1,
   reason text,
+  -- A fault that no retry mends: what is open is cancelled, and then the scan is Failed, not Cancelled.
+  failing boolean not null default false,
   created_at timestamptz not null default clock_timestamp(),
   finished_at timestamptz,
   last_tick_at timestamptz,
@@ -45,6 +47,8 @@ create table sonar.scan_step (
   pins jsonb,
   -- Owner of the pinned sources of its All needs.
   sources_id uuid,
+  -- How far a step that began late has looked at the tasks its parent step had finished before; null: to the end.
+  backfill_after uuid,
   removed boolean not null default false,
   -- Items kept out by the scope or because they do not parse.
   refused bigint not null default 0,
@@ -115,7 +119,8 @@ create unique index task_identity on sonar.task (scan_id, step, parent_task_id, 
 create index task_pending on sonar.task (scan_id, step, item_ordinal, task_id) where status = 'Pending';
 create index task_open on sonar.task (scan_id, step)
   where superseded_at is null and (status in ('Pending', 'Published', 'Running') or not finalized);
-create index task_plan_due on sonar.task (scan_id, step) where plan_due;
+create index task_plan_due on sonar.task (scan_id, step, task_id) where plan_due;
+create index task_listed on sonar.task (scan_id, task_id) where superseded_at is null;
 create index task_by_status on sonar.task (scan_id, step, status, task_id) where superseded_at is null;
 
 -- Counts by step and status without counting: statements leave deltas, ticks fold them.
@@ -171,7 +176,6 @@ create table sonar.expansion (
   next_ordinal bigint not null default 0,
   made bigint not null default 0,
   done_at timestamptz,
-  error text,
   foreign key (scan_id, step) references sonar.scan_step (scan_id, step)
 );
 create unique index expansion_identity on sonar.expansion (scan_id, step, parent_task_id) nulls not distinct;
@@ -183,7 +187,7 @@ create table sonar.pinned_source (
   ordinal bigint not null,
   workspace_id text not null,
   scan_id uuid not null,
-  task_id uuid not null references sonar.task,
+  task_id uuid not null,
   attempt_id uuid not null,
   digest text not null,
   primary key (owner_id, ordinal)

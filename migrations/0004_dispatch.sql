@@ -60,9 +60,11 @@ create table sonar.outbox_events (
   created_at timestamptz not null default clock_timestamp(),
   published_at timestamptz
 );
+create index outbox_events_created on sonar.outbox_events (created_at);
 create table sonar.outbox_delivery_queue (
   event_id uuid primary key references sonar.outbox_events,
   workspace_id text not null,
+  bytes integer not null,
   available_at timestamptz not null default clock_timestamp(),
   claim_token uuid,
   claimed_by uuid,
@@ -71,10 +73,11 @@ create table sonar.outbox_delivery_queue (
 );
 create index outbox_delivery_available on sonar.outbox_delivery_queue (available_at);
 
--- One row: requests for a placement pass, and who serves them.
+-- Requests for a placement pass: a sequence, so that asking never waits for the pass that runs.
+create sequence sonar.placement_request;
+-- One row: how far they are served, and by whom.
 create table sonar.placement (
   singleton boolean primary key default true check (singleton),
-  requested bigint not null default 0,
   served bigint not null default 0,
   claim_token uuid,
   claimed_by uuid,

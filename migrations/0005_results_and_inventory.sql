@@ -46,7 +46,9 @@ create table sonar.finalization (
   check ((status = 'due') = (finished_at is null))
 );
 create index finalization_due on sonar.finalization (available_at) where status = 'due';
-create index finalization_open_of_scan on sonar.finalization (scan_id) where status in ('due', 'poisoned');
+create index finalization_claimed on sonar.finalization (claim_token) where status = 'due' and claim_token is not null;
+create index finalization_due_of_scan on sonar.finalization (scan_id) where status = 'due';
+create index finalization_poisoned_of_scan on sonar.finalization (scan_id) where status = 'poisoned';
 
 -- What one row of one file said of one record. The inventory is a fold of these and of nothing else.
 create table sonar.observation (

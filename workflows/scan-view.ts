@@ -43,7 +43,8 @@ export function faultOf(failure: ActivityFailure): string {
   const code = cause instanceof ApplicationFailure && cause.type ? `${cause.type}: ` : '';
   return `${failure.activityType} failed: ${code}${cause?.message ?? failure.message}`
     .replaceAll(/\s+/g, ' ')
-    .slice(0, maxCell);
+    .slice(0, maxCell)
+    .toWellFormed();
 }
 
 /** What changed between two reports: "made 9; placed 8 on nmap; completed 3 of ports". */

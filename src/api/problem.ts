@@ -43,6 +43,10 @@ function problemOf(error: unknown): Problem {
       { problems },
     );
   }
+  // PostgreSQL's data exceptions and limits: the same request would fail for ever.
+  const sqlState = (error as { code?: unknown } | null)?.code;
+  if (typeof sqlState === 'string' && /^(22|54)[0-9A-Z]{3}$/.test(sqlState))
+    return problem(422, 'invalid', `the database cannot hold a value of this request: ${messageOf(error)}`);
   const status = (error as Partial<FastifyError> | null)?.statusCode;
   if (status !== undefined && status >= 400 && status < 500)
     return problem(status, 'invalid_request', messageOf(error));

@@ -27,6 +27,7 @@ import {
 import type { Db } from '#sonar/db/pool.ts';
 import { compileDefinition } from '#sonar/definition/compile.ts';
 import type { RecordState } from '#sonar/domain/inventory-fold.ts';
+import { isScanOpen } from '#sonar/domain/scan-states.ts';
 import { applyDefinition } from '#sonar/flow/apply-definition.ts';
 import { cancelScan } from '#sonar/flow/cancel-scan.ts';
 import { createToken } from '#sonar/flow/create-token.ts';
@@ -85,16 +86,18 @@ export function scanRoutes(instance: FastifyInstance, parts: ApiParts): void {
     { ...operator, schema: { body: startScanSchema, response: { 200: scanSchema, 201: scanSchema } } },
     async (request, reply) => {
       const { scan, created } = await startScan(database, request.token.workspace_id, request.body);
-      // The scan is committed: should Temporal be away, maintenance starts its workflow later.
-      await parts.temporal
-        .startScan({ scanId: scan.scan_id, name: scan.name, definition: scan.definition_name })
-        .catch((error: unknown) =>
-          parts.log.warn({
-            operation: 'scan_workflow_not_started',
-            scanId: scan.scan_id,
-            error: messageOf(error),
-          }),
-        );
+      if (isScanOpen(scan.status)) {
+        // The scan is committed: should Temporal be away, maintenance starts its workflow later.
+        await parts.temporal
+          .startScan({ scanId: scan.scan_id, name: scan.name, definition: scan.definition_name })
+          .catch((error: unknown) =>
+            parts.log.warn({
+              operation: 'scan_workflow_not_started',
+              scanId: scan.scan_id,
+              error: messageOf(error),
+            }),
+          );
+      }
       return reply.status(created ? 201 : 200).send(scanView(scan));
     },
   );

@@ -15,7 +15,7 @@ import type { RecordState } from '#sonar/domain/inventory-fold.ts';
 import { findRevision } from '#sonar/stores/definitions.ts';
 import { unfinishedFinalizations } from '#sonar/stores/finalizations.ts';
 import { type InventoryRow, recordCounts } from '#sonar/stores/inventory.ts';
-import type { ScanRow } from '#sonar/stores/scans.ts';
+import { type ScanRow, scanScope } from '#sonar/stores/scans.ts';
 import { type StepRow, stepsOfScan } from '#sonar/stores/steps.ts';
 import { type TaskCount, taskCounts } from '#sonar/stores/task-counts.ts';
 import type { TaskViewRow } from '#sonar/stores/task-views.ts';
@@ -37,7 +37,8 @@ export function scanView(row: ScanRow): ScanView {
 }
 
 export async function scanDetail(db: Db, row: ScanRow): Promise<ScanDetail> {
-  const [steps, counts, unfinished, records, revision] = await Promise.all([
+  const [scope, steps, counts, unfinished, records, revision] = await Promise.all([
+    scanScope(db, row.scan_id),
     stepsOfScan(db, row.scan_id),
     taskCounts(db, row.scan_id),
     unfinishedFinalizations(db, row.scan_id),
@@ -46,7 +47,7 @@ export async function scanDetail(db: Db, row: ScanRow): Promise<ScanDetail> {
   ]);
   return {
     ...scanView(row),
-    scope: row.scope,
+    scope,
     steps: steps.map((step) => stepView(step, counts, revision?.compiled)),
     unfinalized: unfinished.due,
     poisoned: unfinished.poisoned,

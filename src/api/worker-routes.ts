@@ -26,7 +26,7 @@ import { acceptRelease } from '#sonar/flow/accept-release.ts';
 import { acceptResult, manifestFault } from '#sonar/flow/accept-result.ts';
 import { acceptStarted } from '#sonar/flow/accept-started.ts';
 import { grantInputs, grantUploads } from '#sonar/flow/grant-files.ts';
-import { registerWorker } from '#sonar/flow/register-worker.ts';
+import { assertTokenCovers, registerWorker } from '#sonar/flow/register-worker.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { type AttemptRow, findAttempt } from '#sonar/stores/attempts.ts';
 import { findRevision } from '#sonar/stores/definitions.ts';
@@ -60,7 +60,11 @@ export function workerRoutes(instance: FastifyInstance, parts: ApiParts): void {
       assertSigned(request, parts.keys, 'incarnation', incarnation.key_id, incarnation.incarnation_id);
       if (pulse.incarnationId !== incarnation.incarnation_id || pulse.name !== incarnation.worker_name)
         throw new SonarError('forbidden', 'the pulse names another worker than it was signed by');
-      return acceptPulse(parts.database, pulse);
+      if (incarnation.workspace_id !== request.token.workspace_id)
+        throw new SonarError('forbidden', 'the worker belongs to another workspace');
+      // What a pulse says is placed by: its tags must be the token's, like at the registration.
+      assertTokenCovers(request.token, pulse);
+      return acceptPulse(parts, pulse);
     },
   );
 
@@ -113,7 +117,7 @@ export function workerRoutes(instance: FastifyInstance, parts: ApiParts): void {
       if (resultDigest(result) !== result.digest)
         throw new SonarError('invalid', 'the digest is not that of this result');
       const step = await stepOf(parts, attempt);
-      const fault = manifestFault(step, result);
+      const fault = manifestFault(step, result, parts.settings.SONAR_OUTPUT_CAP_BYTES);
       if (fault !== undefined) throw new SonarError('invalid', fault);
       const disposition = await acceptResult(parts, attempt, step, result);
       parts.waker.wake(attempt.scan_id);

@@ -98,7 +98,7 @@ export type StartedAnswer = z.infer<typeof startedAnswerSchema>;
 export const inputsRequestSchema = z.strictObject({
   ...attemptIdentity,
   input: z.string().regex(namePattern),
-  after: z.string().max(64).nullable(),
+  after: z.string().max(8192).nullable(),
 });
 export type InputsRequest = z.infer<typeof inputsRequestSchema>;
 export const inputsAnswerSchema = z.object({ files: z.array(inputFileSchema), next: z.string().nullable() });
@@ -119,10 +119,16 @@ export const uploadsAnswerSchema = z.object({
 });
 export type UploadsAnswer = z.infer<typeof uploadsAnswerSchema>;
 
+/** A path is part of keys that an index holds. */
+export const maxPathBytes = 1024;
+
 export const manifestEntrySchema = z.strictObject({
   output: z.string().max(128),
   /** Relative to the output, with forward slashes. */
-  path: z.string().min(1).max(1024),
+  path: z
+    .string()
+    .min(1)
+    .refine((path) => Buffer.byteLength(path) <= maxPathBytes, `is longer than ${maxPathBytes} bytes`),
   size: z.int().min(0),
   sha256,
 });
@@ -140,7 +146,7 @@ const stream = z.strictObject({
 export const resultSchema = z.strictObject({
   ...attemptIdentity,
   outcome: z.enum(outcomes),
-  exitCode: z.int().nullable(),
+  exitCode: z.int32().nullable(),
   signal: z.string().max(16).nullable(),
   failure: z.strictObject({ code: z.string().max(64), message: z.string().max(2000) }).nullable(),
   manifest: z.array(manifestEntrySchema).max(10_000),

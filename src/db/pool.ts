@@ -11,12 +11,17 @@ export interface Db {
   execute(statement: Statement): Promise<number>;
 }
 
+export interface Transaction extends Db {
+  /** What `work` did is undone when it throws, and the transaction can go on. */
+  savepoint<Result>(work: () => Promise<Result>): Promise<Result>;
+}
+
 export interface Database extends Db {
   /**
    * READ COMMITTED, always: guards read the lease in a statement after its lock. Rolls back on a throw.
    * A fault of COMMIT itself leaves the outcome unknown and is thrown as `unreachable`.
    */
-  transaction<Result>(work: (tx: Db) => Promise<Result>): Promise<Result>;
+  transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>;
   /** @throws SonarError `unreachable` when the database does not answer. */
   check(): Promise<void>;
   /** Runs text that is no statement of a family: migrations and tests. */
@@ -64,6 +69,9 @@ export function openDatabase(options: DatabaseOptions): Database {
     idleTimeoutMillis: 30_000,
     statement_timeout: options.statementTimeoutMs ?? 30_000,
     idle_in_transaction_session_timeout: 15_000,
+    // Every hot statement has its index. With few scans the planner expects an early match and reads a whole
+    // table where there is none; compiling plans of short statements only costs.
+    options: '-c enable_seqscan=off -c jit=off',
     types: typeParsers,
   });
   // An idle connection that breaks is replaced at the next use; unheard, it would end the process.
@@ -87,12 +95,35 @@ const statementsOn = (target: pg.Pool | pg.PoolClient): Db => ({
   execute: async (statement) => (await run(target, statement)).rowCount ?? 0,
 });
 
-async function transaction<Result>(pool: pg.Pool, work: (tx: Db) => Promise<Result>): Promise<Result> {
+const transactionOn = (client: pg.PoolClient): Transaction => ({
+  ...statementsOn(client),
+  async savepoint(work) {
+    await client.query('savepoint part').catch(rethrow);
+    try {
+      const result = await work();
+      await client.query('release savepoint part').catch(rethrow);
+      return result;
+    } catch (error) {
+      await client.query('rollback to savepoint part').catch(rethrow);
+      throw error;
+    }
+  },
+});
+
+async function transaction<Result>(
+  pool: pg.Pool,
+  work: (tx: Transaction) => Promise<Result>,
+): Promise<Result> {
   const client = await pool.connect().catch(rethrow);
   let broken = false;
+  // The pool listens to idle clients only: unheard, a connection that breaks here would end the process.
+  const onError = (): void => {
+    broken = true;
+  };
+  client.on('error', onError);
   try {
     await client.query('begin').catch(rethrow);
-    const result = await work(statementsOn(client));
+    const result = await work(transactionOn(client));
     await client.query('commit').catch((error: unknown) => {
       broken = true;
       return rethrow(error);
@@ -105,6 +136,7 @@ async function transaction<Result>(pool: pg.Pool, work: (tx: Db) => Promise<Resu
       });
     throw error;
   } finally {
+    client.removeListener('error', onError);
     client.release(broken);
   }
 }
@@ -125,6 +157,10 @@ const unreachableCodes = new Set([
   '57P02',
   '57P03',
   '53300',
+  // Ended by the server's own limits, or to resolve a deadlock: the same again may go through.
+  '25P03',
+  '57014',
+  '40P01',
 ]);
 
 function rethrow(error: unknown): never {

@@ -107,7 +107,8 @@ export class FieldReading {
         `\`${path}\` is empty`,
         'give it a value or leave it out; quote `null` and `~`',
       );
-    if (node.text.includes('\0')) return this.fault(place, `\`${path}\` holds a NUL`);
+    if (node.text.includes('\0') || !node.text.isWellFormed())
+      return this.fault(place, `\`${path}\` holds a NUL or half a surrogate pair`);
     return { node, path };
   }
 

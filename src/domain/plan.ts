@@ -10,6 +10,8 @@ export interface StepFacts {
   openExpansions: boolean;
   /** Finished tasks of this step whose dependents are not made yet. */
   planDue: boolean;
+  /** It began late and has not looked at all tasks that its parent step had finished before. */
+  backfilling: boolean;
   completed: boolean;
   /** Completed, and not only for want of work. */
   realWork: boolean;
@@ -41,7 +43,7 @@ export function planSteps(definition: Definition, facts: ReadonlyMap<string, Ste
   });
 }
 
-const singleNeed = (step: Step): string | undefined =>
+export const singleNeed = (step: Step): string | undefined =>
   step.needs.find((need) => need.mode === 'single')?.step;
 const allNeeds = (step: Step): string[] =>
   step.needs.filter((need) => need.mode === 'all').map((need) => need.step);
@@ -61,7 +63,7 @@ function begin(step: Step, facts: ReadonlyMap<string, StepFacts>): PlanAction | 
 }
 
 function settle(step: Step, own: StepFacts, facts: ReadonlyMap<string, StepFacts>): PlanAction | undefined {
-  if (own.openTasks || own.openExpansions) return undefined;
+  if (own.openTasks || own.openExpansions || own.backfilling) return undefined;
   const parent = singleNeed(step);
   if (parent !== undefined) {
     const upstream = facts.get(parent);

@@ -4,9 +4,10 @@ import type { ScanStatus } from '#sonar/contracts/states.ts';
 export type ScanEvent = 'pause' | 'resume' | 'cancel' | 'settle' | 'fail' | 'reopen';
 
 const transitions: Record<ScanStatus, Partial<Record<ScanEvent, ScanStatus | 'by outcome'>>> = {
-  Running: { pause: 'Paused', cancel: 'Cancelling', settle: 'by outcome', fail: 'Failed' },
-  Paused: { resume: 'Running', cancel: 'Cancelling', fail: 'Failed' },
-  Cancelling: { settle: 'Cancelled' },
+  Running: { pause: 'Paused', cancel: 'Cancelling', settle: 'by outcome', fail: 'Cancelling' },
+  Paused: { resume: 'Running', cancel: 'Cancelling', fail: 'Cancelling' },
+  // Cancelled where somebody asked for it, Failed where a fault did.
+  Cancelling: { settle: 'by outcome' },
   Completed: { reopen: 'Running' },
   CompletedWithErrors: { reopen: 'Running' },
   Failed: { reopen: 'Running' },

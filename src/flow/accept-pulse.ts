@@ -2,11 +2,17 @@
 import type { Pulse, PulseAnswer } from '#sonar/contracts/worker-api.ts';
 import type { Database } from '#sonar/db/pool.ts';
 import { endOmittedAttempts, findIncarnation, judgeAttempts, recordPulse } from '#sonar/stores/workers.ts';
+import type { ScanWaker } from './wake-scans.ts';
 
 /** The pulse's signature was verified by the caller. An old or repeated pulse changes nothing and is answered. */
-export async function acceptPulse(database: Database, pulse: Pulse): Promise<PulseAnswer> {
+export async function acceptPulse(
+  parts: { database: Database; waker: Pick<ScanWaker, 'wake'> },
+  pulse: Pulse,
+): Promise<PulseAnswer> {
+  const { database } = parts;
   const taken = await recordPulse(database, pulse);
-  if (taken > 0) await endOmittedAttempts(database, pulse);
+  // The end of a cancelled scan may have waited for just that.
+  if (taken > 0) for (const scanId of await endOmittedAttempts(database, pulse)) parts.waker.wake(scanId);
   const replaced = taken === 0 && ((await findIncarnation(database, pulse.incarnationId))?.replaced ?? true);
   const judged = pulse.attempts.length > 0 ? await judgeAttempts(database, pulse.attempts) : [];
   return {

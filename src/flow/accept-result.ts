@@ -129,9 +129,10 @@ function withMissingOutputs(step: Step, result: Result): Result {
 }
 
 /** A fault of what a manifest claims, or undefined: undeclared outputs, unsafe paths, one place twice. */
-export function manifestFault(step: Step, result: Result): string | undefined {
+export function manifestFault(step: Step, result: Result, maxOutputBytes: number): string | undefined {
   const declared = new Set(step.outputs.map((output) => output.name));
   const places = new Set<string>();
+  const bytes = new Map<string, number>();
   for (const entry of result.manifest) {
     if (!declared.has(entry.output)) return `step "${step.name}" declares no output "${entry.output}"`;
     const segments = entry.path.split('/');
@@ -144,6 +145,9 @@ export function manifestFault(step: Step, result: Result): string | undefined {
     const place = `${entry.output}/${entry.path}`;
     if (places.has(place)) return `output "${entry.output}" has ${JSON.stringify(entry.path)} twice`;
     places.add(place);
+    const size = (bytes.get(entry.output) ?? 0) + entry.size;
+    if (size > maxOutputBytes) return `output "${entry.output}" is larger than ${maxOutputBytes} bytes`;
+    bytes.set(entry.output, size);
   }
   return undefined;
 }

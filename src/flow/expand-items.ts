@@ -8,7 +8,7 @@ import { pickItem } from '#sonar/domain/records-path.ts';
 import { storableJson } from '#sonar/domain/records-storable.ts';
 import { renderTarget } from '#sonar/domain/render.ts';
 import type { RenderContext } from '#sonar/domain/render-values.ts';
-import { checkTarget, type ParsedScope, parseScope } from '#sonar/domain/scope.ts';
+import { checkTarget, type ParsedScope } from '#sonar/domain/scope.ts';
 import type { Settings } from '#sonar/platform/config.ts';
 import { isSonarError, messageOf, SonarError } from '#sonar/platform/errors.ts';
 import { newId } from '#sonar/platform/ids.ts';
@@ -21,13 +21,14 @@ import {
   insertExpandedTasks,
   openExpansions,
 } from '#sonar/stores/expansions.ts';
-import { lockScan, type ScanRow } from '#sonar/stores/scans.ts';
-import { addRefused, type StepRow } from '#sonar/stores/steps.ts';
+import { failScanRow, findScan, lockScan, type ScanRow } from '#sonar/stores/scans.ts';
+import { addRefused, noteStep, type StepRow } from '#sonar/stores/steps.ts';
 import { countTasks } from '#sonar/stores/task-counts.ts';
 import { insertTask } from '#sonar/stores/tasks.ts';
 import type { ObjectStore } from '#sonar/transport/object-store.ts';
-import { failScan } from './fail-scan.ts';
 import { readVerified } from './read-output.ts';
+import { inputsOfTemplates, readScanInputs } from './read-scan-inputs.ts';
+import { readScanScope } from './read-scan-scope.ts';
 
 export interface ExpandParts {
   database: Database;
@@ -46,6 +47,7 @@ interface Expanding {
 
 const expansionsPerPass = 64;
 const itemsPerTransaction = 500;
+const rowsPerTransaction = 5_000;
 const maxItemBytes = 65_536;
 const filesPerPage = 1_000;
 
@@ -58,13 +60,17 @@ export async function expandItems(
   scan: ScanRow,
   definition: Definition,
   steps: ReadonlyMap<string, StepRow>,
-  inputs: RenderContext['inputs'],
   signal: AbortSignal,
 ): Promise<{ made: number; more: boolean }> {
   const open = await openExpansions(parts.database, scan.scan_id, expansionsPerPass);
-  const scope = parseScope(scan.scope);
-  if (!scope.ok) throw new SonarError('invalid', `scan ${scan.scan_id} has a scope that does not parse`);
-  const expanding = { scan, definition, steps, inputs, scope: scope.scope };
+  if (open.length === 0) return { made: 0, more: false };
+  const expanding = {
+    scan,
+    definition,
+    steps,
+    inputs: await readScanInputs(parts.database, scan.scan_id, inputsOf(definition, open)),
+    scope: await readScanScope(parts.database, scan.scan_id),
+  };
   let made = 0;
   let stopped = false;
   for (const expansion of open) {
@@ -74,18 +80,29 @@ export async function expandItems(
       made += result.made;
       stopped = result.stopped;
     } catch (error) {
-      await onFault(parts, scan, expansion, error);
+      stopped = await onFault(parts, scan, expansion, error);
     }
   }
-  return { made, more: open.length === expansionsPerPass && !stopped };
+  if (!stopped) return { made, more: open.length === expansionsPerPass };
+  // A scan that is failing has its end to see to, and not only at the next tick.
+  return { made, more: (await findScan(parts.database, scan.scan_id))?.status === 'Cancelling' };
 }
 
+function inputsOf(definition: Definition, open: readonly ExpansionRow[]): string[] {
+  const steps = definition.steps.filter((step) => open.some((expansion) => expansion.step === step.name));
+  return steps.flatMap((step) => [
+    ...inputsOfTemplates(step),
+    ...(step.foreach?.in.kind === 'input' ? [step.foreach.in.input] : []),
+  ]);
+}
+
+/** True where the fault ended the scan; one that may pass leaves the other expansions their turn. */
 async function onFault(
   parts: ExpandParts,
   scan: ScanRow,
   expansion: ExpansionRow,
   error: unknown,
-): Promise<void> {
+): Promise<boolean> {
   parts.log.error({
     operation: 'expansion_failed',
     scanId: scan.scan_id,
@@ -96,13 +113,21 @@ async function onFault(
   if (lost)
     await parts.database.transaction(async (tx) => {
       await lockScan(tx, scan.scan_id);
-      await failScan(
+      await failScanRow(
         tx,
         scan.scan_id,
         `${failureCodes.sourceLost}: step ${expansion.step}: ${messageOf(error)}`,
       );
     });
-  else if (!isSonarError(error)) throw error;
+  else if (isSonarError(error))
+    await noteStep(
+      parts.database,
+      scan.scan_id,
+      expansion.step,
+      `its items cannot be read for now: ${messageOf(error).slice(0, 300)}`,
+    );
+  else throw error;
+  return lost;
 }
 
 async function expandOne(
@@ -119,14 +144,19 @@ async function expandOne(
   let made = 0;
   let batch = emptyBatch();
   for await (const row of rowsOf(parts, expanding, step, expansion)) {
-    if (ordinal++ < expansion.next_ordinal) continue;
+    if (ordinal++ < expansion.next_ordinal) {
+      if (signal.aborted) return { made, stopped: true };
+      continue;
+    }
     const item = itemOf(step, row);
     if (item !== undefined) {
       const refusal = refusalOf(step, item, expanding);
       if (refusal === undefined) batch.items.push({ taskId: newId<TaskId>(), ordinal: ordinal - 1, item });
       else batch.refused.push(refusal);
     }
-    if (batch.items.length + batch.refused.length < itemsPerTransaction) continue;
+    const full = batch.items.length + batch.refused.length >= itemsPerTransaction;
+    // Rows without an item are progress too: a stream of them must not be read from its start for ever.
+    if (!full && ordinal - reached < rowsPerTransaction && !signal.aborted) continue;
     if (
       !(await commitBatch(parts, expanding, step, expansion, {
         batch,
@@ -172,7 +202,7 @@ function commitBatch(
     if (locked?.status !== 'Running' || locked.generation !== scan.generation) return false;
     const cap = parts.settings.SONAR_SCAN_TASK_CAP;
     if ((await countTasks(tx, scan.scan_id)) + batch.items.length > cap) {
-      await failScan(
+      await failScanRow(
         tx,
         scan.scan_id,
         `${failureCodes.taskCap}: step ${step.name} would take the scan past ${cap} tasks`,

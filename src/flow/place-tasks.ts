@@ -1,17 +1,12 @@
 // One global placement pass: what is pending in all scans, what the fleet can take, and the transaction that
 // makes tasks Published together with the intent to publish them.
 import type { Definition, Step } from '#sonar/contracts/definition.ts';
-import type { Dispatch } from '#sonar/contracts/dispatch-message.ts';
 import { failureCodes } from '#sonar/contracts/failure-codes.ts';
-import type { AttemptId, ClaimToken, ExecutorId } from '#sonar/contracts/ids.ts';
-import { dispatchKey } from '#sonar/contracts/names.ts';
-import type { Database, Db } from '#sonar/db/pool.ts';
+import type { ClaimToken, ExecutorId } from '#sonar/contracts/ids.ts';
+import type { Database, Db, Transaction } from '#sonar/db/pool.ts';
 import { type Allocation, capacityOf, fill, type PlaceableStep } from '#sonar/domain/placement.ts';
-import { renderCommand, renderTarget } from '#sonar/domain/render.ts';
-import type { RenderContext } from '#sonar/domain/render-values.ts';
-import { checkTarget, parseScope } from '#sonar/domain/scope.ts';
 import type { Settings } from '#sonar/platform/config.ts';
-import { SonarError } from '#sonar/platform/errors.ts';
+import { isSonarError, messageOf, SonarError } from '#sonar/platform/errors.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import type { Logger } from '#sonar/platform/logger.ts';
 import { findRevision } from '#sonar/stores/definitions.ts';
@@ -33,7 +28,9 @@ import {
   takePendingTasks,
 } from '#sonar/stores/placement.ts';
 import { markStarved } from '#sonar/stores/steps.ts';
-import { readScanInputs } from './read-scan-inputs.ts';
+import { inputsOfTemplates, readScanInputs } from './read-scan-inputs.ts';
+import { readScanScope } from './read-scan-scope.ts';
+import { type DispatchSource, renderDispatch } from './render-dispatch.ts';
 
 export interface PlaceParts {
   database: Database;
@@ -51,6 +48,7 @@ export interface PassResult {
 
 // No pass places more: bounds the time that the claim's row stays locked.
 const maxPlacedPerPass = 1_000;
+const maxBytesPerStatement = 4 * 1024 * 1024;
 
 /** A scan asks for a pass; whoever holds the claim serves all requests at once. */
 export const requestPlacement = (database: Database): Promise<void> => requestPass(database);
@@ -76,7 +74,7 @@ export async function placeTasks(parts: PlaceParts): Promise<PassResult | undefi
   }
 }
 
-async function pass(tx: Db, parts: PlaceParts): Promise<PassResult> {
+async function pass(tx: Transaction, parts: PlaceParts): Promise<PassResult> {
   const { settings } = parts;
   const workers = await eligibleWorkers(tx, settings.SONAR_ALIVE_WITHIN_MS);
   const flying = await inFlight(tx);
@@ -119,7 +117,19 @@ async function pass(tx: Db, parts: PlaceParts): Promise<PassResult> {
   const result: PassResult = { placed: [], refused: 0 };
   for (const allocation of allocations) {
     const plan = plans.get(JSON.stringify([allocation.scanId, allocation.step]));
-    if (plan) await dispatch(tx, parts, plan.row, plan.step, allocation, result);
+    if (!plan) continue;
+    // One scan's fault must not stop the others' work.
+    try {
+      await tx.savepoint(() => dispatch(tx, parts, plan.row, plan.step, allocation, result));
+    } catch (error) {
+      if (isSonarError(error, 'unreachable')) throw error;
+      parts.log.error({
+        operation: 'placement_failed',
+        scanId: allocation.scanId,
+        step: allocation.step,
+        error: messageOf(error),
+      });
+    }
   }
   return result;
 }
@@ -152,80 +162,43 @@ async function dispatch(
 ) {
   const tasks = await takePendingTasks(tx, row.scan_id, step.name, allocation.tasks);
   if (tasks.length === 0) return;
-  const inputs = await readScanInputs(tx, row.scan_id);
+  const source: DispatchSource = {
+    ...row,
+    inputs: await readScanInputs(tx, row.scan_id, inputsOfTemplates(step)),
+    scope: step.target === null ? null : await readScanScope(tx, row.scan_id),
+  };
   const dispatches: NewDispatch[] = [];
   const refusals: { taskId: PendingTaskRow['task_id']; reason: string }[] = [];
   for (const task of tasks) {
-    const rendered = render(row, step, task, allocation.tag, inputs);
+    const rendered = renderDispatch(source, step, task, allocation.tag);
     if (rendered.ok) dispatches.push(rendered.dispatch);
     else refusals.push({ taskId: task.task_id, reason: rendered.reason });
   }
   if (refusals.length > 0) result.refused += await refuseTasks(tx, failureCodes.itemRefused, refusals);
   if (dispatches.length === 0) return;
-  const tasksPlaced = await dispatchTasks(
-    tx,
-    {
-      scanId: row.scan_id,
-      workspaceId: row.workspace_id,
-      step: step.name,
-      definitionRevision: row.definition_revision,
-      keyId: parts.keyId,
-    },
-    dispatches,
-  );
+  const owner = {
+    scanId: row.scan_id,
+    workspaceId: row.workspace_id,
+    step: step.name,
+    definitionRevision: row.definition_revision,
+    keyId: parts.keyId,
+  };
+  let tasksPlaced = 0;
+  for (const slice of slicesOf(dispatches)) tasksPlaced += await dispatchTasks(tx, owner, slice);
   result.placed.push({ scanId: row.scan_id, step: step.name, tag: allocation.tag, tasks: tasksPlaced });
 }
 
-type Rendering = { ok: true; dispatch: NewDispatch } | { ok: false; reason: string };
-
-function render(
-  row: PendingStepRow,
-  step: Step,
-  task: PendingTaskRow,
-  tag: string,
-  inputs: RenderContext['inputs'],
-): Rendering {
-  const context: RenderContext = { item: task.item ?? undefined, inputs };
-  const outOfScope = targetFault(row, step, context);
-  if (outOfScope !== undefined) return { ok: false, reason: outOfScope };
-  const rendered = renderCommand(step, context);
-  if (!rendered.ok) return { ok: false, reason: rendered.reason };
-  const attemptId = newId<AttemptId>();
-  const payload: Dispatch = {
-    v: 1,
-    attemptId,
-    taskId: task.task_id,
-    scanId: row.scan_id,
-    step: step.name,
-    tag,
-    dispatchKey: dispatchKey(row.scan_id, task.task_id, step.name),
-    command: rendered.command,
-    stdin: rendered.stdin,
-    env: rendered.env,
-    inputs: step.inputs.map((input) => ({ name: input.name, as: input.as })),
-    outputs: step.outputs.map((output) => ({
-      name: output.name,
-      path: output.path,
-      optional: output.optional,
-    })),
-    okExit: step.okExit,
-    timeoutMs: step.timeoutMs,
-  };
-  return {
-    ok: true,
-    dispatch: { taskId: task.task_id, attemptId, eventId: newId(), tag, number: task.attempts + 1, payload },
-  };
-}
-
-/** Checked again at placement: the last gate before a command touches a host. */
-function targetFault(row: PendingStepRow, step: Step, context: RenderContext): string | undefined {
-  if (step.target === null) return undefined;
-  const rendered = renderTarget(step, context);
-  if (!rendered.ok) return rendered.reason;
-  const scope = parseScope(row.scope);
-  if (!scope.ok) return 'the scan has a scope that does not parse';
-  const refused = rendered.targets.find((target) => checkTarget(scope.scope, target).kind === 'refused');
-  return refused === undefined
-    ? undefined
-    : `target ${JSON.stringify(refused).slice(0, 200)} is not within the scope`;
+/** PostgreSQL takes no parameter past 256 MiB, and one statement's memory should stay small. */
+function slicesOf(dispatches: readonly NewDispatch[]): NewDispatch[][] {
+  const slices: NewDispatch[][] = [];
+  let bytes = maxBytesPerStatement;
+  for (const dispatched of dispatches) {
+    if (bytes + dispatched.bytes > maxBytesPerStatement) {
+      slices.push([]);
+      bytes = 0;
+    }
+    slices.at(-1)?.push(dispatched);
+    bytes += dispatched.bytes;
+  }
+  return slices;
 }

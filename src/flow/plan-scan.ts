@@ -4,29 +4,28 @@ import type { Definition, Step } from '#sonar/contracts/definition.ts';
 import { failureCodes } from '#sonar/contracts/failure-codes.ts';
 import type { ScanId, TaskId } from '#sonar/contracts/ids.ts';
 import type { Database, Db } from '#sonar/db/pool.ts';
-import { childStepsOf, type PlanAction, planSteps, type StepFacts } from '#sonar/domain/plan.ts';
+import { childStepsOf, type PlanAction, planSteps, type StepFacts, singleNeed } from '#sonar/domain/plan.ts';
 import { isScanOpen } from '#sonar/domain/scan-states.ts';
 import type { Settings } from '#sonar/platform/config.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import { findRevision } from '#sonar/stores/definitions.ts';
 import { insertExpansion, insertExpansionsOfParents } from '#sonar/stores/expansions.ts';
-import { lockScan, recordTick, type ScanRow } from '#sonar/stores/scans.ts';
-import { activateStep, closeStep, type StepRow, stepsOfScan } from '#sonar/stores/steps.ts';
-import { countTasks, foldTaskCounts } from '#sonar/stores/task-counts.ts';
+import { failScanRow, lockScan, recordTick, type ScanRow } from '#sonar/stores/scans.ts';
+import { activateStep, closeStep, moveBackfill, type StepRow, stepsOfScan } from '#sonar/stores/steps.ts';
+import { countTasks, foldTaskCounts, taskCounts } from '#sonar/stores/task-counts.ts';
 import {
-  cancelOpenTasks,
+  cancelTasks,
   clearPlanDue,
+  finishedTasks,
   insertChildren,
   insertTask,
-  markPlanDue,
+  lockOpenTasks,
   pinSources,
   planDueTasks,
   stepOpenness,
-  stepOutcomes,
 } from '#sonar/stores/tasks.ts';
 import { endAbandonedAttempts } from '#sonar/stores/workers.ts';
-import { failScan } from './fail-scan.ts';
 
 export interface PlanPass {
   scan: ScanRow;
@@ -42,15 +41,25 @@ export interface PlanPass {
 // Larger batches hold the scan's lock longer; smaller ones cost more round trips.
 const parentsPerPass = 1_000;
 const cancelledPerPass = 5_000;
+/** Sorts before every id. */
+const beforeAllTasks = '00000000-0000-0000-0000-000000000000';
 
 type PlanSettings = Pick<Settings, 'SONAR_CANCEL_GRACE_MS' | 'SONAR_ALIVE_WITHIN_MS' | 'SONAR_SCAN_TASK_CAP'>;
 
-/** @throws SonarError `not_found` where there is no such scan. */
-export function planScan(database: Database, scanId: ScanId, settings: PlanSettings): Promise<PlanPass> {
+/**
+ * `isTick` is false for the further passes of one tick.
+ * @throws SonarError `not_found` where there is no such scan.
+ */
+export function planScan(
+  database: Database,
+  scanId: ScanId,
+  settings: PlanSettings,
+  isTick = true,
+): Promise<PlanPass> {
   return database.transaction(async (tx) => {
     const scan = await lockScan(tx, scanId);
     if (!scan) throw new SonarError('not_found', `there is no scan ${scanId}`);
-    await recordTick(tx, scanId);
+    if (isTick) await recordTick(tx, scanId);
     if (scan.status === 'Cancelling') return cancelPass(tx, scan, settings);
     if (scan.status !== 'Running')
       return emptyPass(
@@ -71,7 +80,11 @@ const emptyPass = (scan: ScanRow, steps: Map<string, StepRow>): PlanPass => ({
 });
 
 async function cancelPass(tx: Db, scan: ScanRow, settings: PlanSettings): Promise<PlanPass> {
-  const cancelled = await cancelOpenTasks(tx, scan.scan_id, failureCodes.scanCancelled, cancelledPerPass);
+  const open = await lockOpenTasks(tx, scan.scan_id, null, cancelledPerPass);
+  await cancelTasks(tx, open, {
+    code: scan.failing ? failureCodes.scanFailed : failureCodes.scanCancelled,
+    message: scan.failing ? 'the scan failed before the task ended' : 'the scan was cancelled',
+  });
   await endAbandonedAttempts(
     tx,
     scan.scan_id,
@@ -81,7 +94,7 @@ async function cancelPass(tx: Db, scan: ScanRow, settings: PlanSettings): Promis
   await foldTaskCounts(tx, scan.scan_id);
   return {
     ...emptyPass(scan, await readSteps(tx, scan.scan_id)),
-    progressed: cancelled === cancelledPerPass,
+    progressed: open.length === cancelledPerPass,
   };
 }
 
@@ -94,21 +107,22 @@ async function runningPass(tx: Db, scan: ScanRow, taskCap: number): Promise<Plan
     );
   const definition = revision.compiled;
   const children = await makeChildren(tx, scan, definition);
+  const late = await backfill(tx, scan, definition);
   const before = await readSteps(tx, scan.scan_id);
   const facts = await readFacts(tx, scan.scan_id, before);
   const actions = planSteps(definition, facts);
-  let made = children.made;
+  let made = children.made + late.made;
   for (const action of actions) made += await act(tx, scan, action);
   await foldTaskCounts(tx, scan.scan_id);
   if (made > 0 && (await countTasks(tx, scan.scan_id)) > taskCap)
-    await failScan(tx, scan.scan_id, `${failureCodes.taskCap}: the scan has grown past ${taskCap} tasks`);
+    await failScanRow(tx, scan.scan_id, `${failureCodes.taskCap}: the scan has grown past ${taskCap} tasks`);
   return {
     scan,
     definition,
     steps: actions.length > 0 ? await readSteps(tx, scan.scan_id) : before,
     facts,
     made,
-    progressed: actions.length > 0 || children.more,
+    progressed: actions.length > 0 || children.more || late.more,
   };
 }
 
@@ -125,10 +139,14 @@ async function act(tx: Db, scan: ScanRow, action: PlanAction): Promise<number> {
   }
   const sourcesId = action.pinned.length > 0 ? newId<string>() : null;
   if (sourcesId !== null) await pinSources(tx, owner, sourcesId, action.pinned);
-  await activateStep(tx, scan.scan_id, step.name, pinsOf(step), sourcesId);
+  const isChild = action.work.kind === 'children';
+  await activateStep(tx, scan.scan_id, step.name, {
+    pins: pinsOf(step),
+    sourcesId,
+    backfillAfter: isChild ? beforeAllTasks : null,
+  });
   switch (action.work.kind) {
     case 'children':
-      await markPlanDue(tx, scan.scan_id, action.work.of);
       return 0;
     case 'expansion':
       await insertExpansion(tx, owner, newId(), step.name);
@@ -162,32 +180,13 @@ async function makeChildren(
   const due = await planDueTasks(tx, scan.scan_id, parentsPerPass);
   if (due.length === 0) return { made: 0, more: false };
   const steps = await readSteps(tx, scan.scan_id);
-  const owner = { scanId: scan.scan_id, workspaceId: scan.workspace_id };
   let made = 0;
   for (const upstream of new Set(due.map((task) => task.step))) {
     const parents = due.filter((task) => task.step === upstream);
     for (const step of childStepsOf(definition, upstream)) {
       const row = steps.get(step.name);
       // A step that has not begun looks at all finished parents when it does.
-      if (!row?.activated || row.state !== 'open') continue;
-      const child = {
-        step: step.name,
-        sourcesId: row.sources_id,
-        definitionRevision: scan.definition_revision,
-      };
-      const idle = parents.filter((parent) => parent.no_work);
-      const working = parents.filter((parent) => !parent.no_work);
-      if (idle.length > 0)
-        made += await insertChildren(tx, owner, { ...child, noWork: true }, idle.map(childOf));
-      if (working.length === 0) continue;
-      if (step.foreach)
-        await insertExpansionsOfParents(
-          tx,
-          owner,
-          step.name,
-          working.map((parent) => ({ expansionId: newId(), taskId: parent.task_id })),
-        );
-      else made += await insertChildren(tx, owner, { ...child, noWork: false }, working.map(childOf));
+      if (row?.activated && row.state === 'open') made += await makeChildrenOf(tx, scan, step, row, parents);
     }
   }
   await clearPlanDue(
@@ -195,6 +194,54 @@ async function makeChildren(
     due.map((task) => task.task_id),
   );
   return { made, more: true };
+}
+
+/** Steps that began late go through what their parent step had finished before, a page a pass. */
+async function backfill(
+  tx: Db,
+  scan: ScanRow,
+  definition: Definition,
+): Promise<{ made: number; more: boolean }> {
+  let made = 0;
+  let more = false;
+  for (const row of (await readSteps(tx, scan.scan_id)).values()) {
+    const step = definition.steps.find((candidate) => candidate.name === row.step);
+    const parent = step && singleNeed(step);
+    if (row.backfill_after === null || row.state !== 'open' || step === undefined || parent === undefined)
+      continue;
+    const parents = await finishedTasks(tx, scan.scan_id, parent, row.backfill_after, parentsPerPass);
+    made += await makeChildrenOf(tx, scan, step, row, parents);
+    const after = parents.length === parentsPerPass ? (parents.at(-1)?.task_id ?? null) : null;
+    await moveBackfill(tx, scan.scan_id, step.name, after);
+    more = true;
+  }
+  return { made, more };
+}
+
+/** One child a parent, ever: asking again makes nothing. */
+async function makeChildrenOf(
+  tx: Db,
+  scan: ScanRow,
+  step: Step,
+  row: StepRow,
+  parents: readonly { task_id: TaskId; no_work: boolean }[],
+): Promise<number> {
+  const owner = { scanId: scan.scan_id, workspaceId: scan.workspace_id };
+  const child = { step: step.name, sourcesId: row.sources_id, definitionRevision: scan.definition_revision };
+  const idle = parents.filter((parent) => parent.no_work);
+  const working = parents.filter((parent) => !parent.no_work);
+  let made = 0;
+  if (idle.length > 0) made += await insertChildren(tx, owner, { ...child, noWork: true }, idle.map(childOf));
+  if (working.length === 0) return made;
+  if (!step.foreach)
+    return made + (await insertChildren(tx, owner, { ...child, noWork: false }, working.map(childOf)));
+  await insertExpansionsOfParents(
+    tx,
+    owner,
+    step.name,
+    working.map((parent) => ({ expansionId: newId(), taskId: parent.task_id })),
+  );
+  return made;
 }
 
 const childOf = (parent: { task_id: TaskId }) => ({ taskId: newId<TaskId>(), parentTaskId: parent.task_id });
@@ -209,7 +256,11 @@ async function readFacts(
   steps: Map<string, StepRow>,
 ): Promise<Map<string, StepFacts>> {
   const openness = new Map((await stepOpenness(db, scanId)).map((row) => [row.step, row]));
-  const outcomes = new Map((await stepOutcomes(db, scanId)).map((row) => [row.step, row]));
+  const counts = await taskCounts(db, scanId);
+  const completed = (step: string, realWork: boolean): boolean =>
+    counts.some(
+      (count) => count.step === step && count.status === 'Completed' && !(realWork && count.no_work),
+    );
   return new Map(
     [...steps.values()].map((row) => [
       row.step,
@@ -219,8 +270,9 @@ async function readFacts(
         openTasks: openness.get(row.step)?.open_tasks ?? false,
         openExpansions: openness.get(row.step)?.open_expansions ?? false,
         planDue: openness.get(row.step)?.plan_due ?? false,
-        completed: outcomes.get(row.step)?.completed ?? false,
-        realWork: outcomes.get(row.step)?.real_work ?? false,
+        backfilling: row.backfill_after !== null,
+        completed: completed(row.step, false),
+        realWork: completed(row.step, true),
       },
     ]),
   );

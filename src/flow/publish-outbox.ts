@@ -27,6 +27,9 @@ export interface PublishParts {
   log: Logger;
 }
 
+// Messages carry whole command lines: a window of large ones must not fill memory.
+const maxBytesPerRound = 16 * 1024 * 1024;
+
 /** @returns how many deliveries were claimed: 0 means that there is nothing to do. */
 export async function publishOutbox(parts: PublishParts): Promise<number> {
   const { database, settings } = parts;
@@ -36,6 +39,7 @@ export async function publishOutbox(parts: PublishParts): Promise<number> {
     executorId: parts.executorId,
     leaseMs: settings.SONAR_OUTBOX_LEASE_MS,
     limit: settings.SONAR_PUBLISH_WINDOW,
+    maxBytes: maxBytesPerRound,
   });
   if (claimed.length === 0) return 0;
   // An attempt that is no longer current is nobody's work: its event is dropped.

@@ -1,12 +1,17 @@
-import { type InputType, listInputTypes } from '#sonar/contracts/definition.ts';
+import { type InputType, listInputTypes, type Step, type Template } from '#sonar/contracts/definition.ts';
 import type { ScanId } from '#sonar/contracts/ids.ts';
 import type { Db } from '#sonar/db/pool.ts';
 import type { RenderContext } from '#sonar/domain/render-values.ts';
 import { scanInputs } from '#sonar/stores/scans.ts';
 
-/** A scan's inputs as templates and foreach read them: lists as their lines, scalars as their text. */
-export async function readScanInputs(db: Db, scanId: ScanId): Promise<RenderContext['inputs']> {
-  const rows = await scanInputs(db, scanId);
+/** The named inputs as templates and foreach read them: lists as their lines, scalars as their text. */
+export async function readScanInputs(
+  db: Db,
+  scanId: ScanId,
+  names: readonly string[],
+): Promise<RenderContext['inputs']> {
+  if (names.length === 0) return {};
+  const rows = await scanInputs(db, scanId, names);
   return Object.fromEntries(
     rows.map((row) => [
       row.name,
@@ -15,4 +20,16 @@ export async function readScanInputs(db: Db, scanId: ScanId): Promise<RenderCont
         : row.content,
     ]),
   );
+}
+
+/** Inputs that a step's templates name: a list that only feeds a foreach is not read to render a command. */
+export function inputsOfTemplates(step: Step): string[] {
+  const templates: (Template | null)[] = [
+    ...step.command,
+    step.stdin,
+    step.target,
+    ...Object.values(step.env),
+  ];
+  const parts = templates.flatMap((template) => template ?? []);
+  return [...new Set(parts.flatMap((part) => (part.kind === 'inputs' ? [part.name] : [])))];
 }

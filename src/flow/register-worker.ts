@@ -22,17 +22,7 @@ export async function registerWorker(
   token: TokenRow,
   worker: Registration,
 ): Promise<RegistrationAnswer> {
-  if (!worker.name.startsWith(token.name_prefix))
-    throw new SonarError(
-      'forbidden',
-      `token "${token.name}" is for workers whose names start with "${token.name_prefix}", not "${worker.name}"`,
-    );
-  const foreign = token.tags.length > 0 ? worker.tags.find((tag) => !token.tags.includes(tag)) : undefined;
-  if (foreign !== undefined)
-    throw new SonarError(
-      'forbidden',
-      `token "${token.name}" does not cover tag "${foreign}"; it covers ${token.tags.join(', ')}`,
-    );
+  assertTokenCovers(token, worker);
   const keyId = await parts.database.transaction(async (tx) => {
     await lockWorkerName(tx, token.workspace_id, worker.name);
     const known = await findIncarnation(tx, worker.incarnationId);
@@ -50,4 +40,19 @@ export async function registerWorker(
     pulseEveryMs: parts.settings.SONAR_PULSE_EVERY_MS,
     serverTime: new Date().toISOString(),
   };
+}
+
+/** @throws SonarError `forbidden` where the token does not cover the worker's name or one of its tags. */
+export function assertTokenCovers(token: TokenRow, worker: { name: string; tags: readonly string[] }): void {
+  if (!worker.name.startsWith(token.name_prefix))
+    throw new SonarError(
+      'forbidden',
+      `token "${token.name}" is for workers whose names start with "${token.name_prefix}", not "${worker.name}"`,
+    );
+  const foreign = token.tags.length > 0 ? worker.tags.find((tag) => !token.tags.includes(tag)) : undefined;
+  if (foreign !== undefined)
+    throw new SonarError(
+      'forbidden',
+      `token "${token.name}" does not cover tag "${foreign}"; it covers ${token.tags.join(', ')}`,
+    );
 }

@@ -15,6 +15,10 @@ import {
   supersedeTasks,
 } from '#sonar/stores/retries.ts';
 import { findScan, lockScan, type ScanRow } from '#sonar/stores/scans.ts';
+import { cancelTasks, lockOpenTasks } from '#sonar/stores/tasks.ts';
+
+// What runs or waits is bounded by the fleet and by one step's tasks, so one batch holds it.
+const allOfThem = 2_000_000;
 
 /**
  * All Failed and Cancelled tasks of a scan, or the given one. The caller starts or wakes the scan's workflow after
@@ -58,7 +62,11 @@ export function retryTasks(
       steps.filter((step) => effects.reopened.includes(step)),
       taskId,
     );
-    await supersedeTasks(tx, scanId, effects.superseded, failureCodes.superseded);
+    await cancelTasks(tx, await lockOpenTasks(tx, scanId, effects.superseded, allOfThem), {
+      code: failureCodes.superseded,
+      message: 'an upstream task was retried',
+    });
+    await supersedeTasks(tx, scanId, effects.superseded);
     await dropExpansions(tx, scanId, effects.superseded);
     await reopenSteps(tx, scanId, effects.reopened, false);
     await reopenSteps(tx, scanId, effects.superseded, true);

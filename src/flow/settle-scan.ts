@@ -5,6 +5,7 @@ import type { Database } from '#sonar/db/pool.ts';
 import { isScanOpen, settledStatus } from '#sonar/domain/scan-states.ts';
 import { changeScanStatus, lockScan } from '#sonar/stores/scans.ts';
 import { settlementOf } from '#sonar/stores/settlement.ts';
+import { type TaskCount, taskCounts } from '#sonar/stores/task-counts.ts';
 
 /** @returns the state after it: terminal, or the open one that the scan stays in. Undefined: no such scan. */
 export function settleScan(database: Database, scanId: ScanId): Promise<ScanStatus | undefined> {
@@ -18,19 +19,29 @@ export function settleScan(database: Database, scanId: ScanId): Promise<ScanStat
       if (facts.in_flight) return scan.status;
       await changeScanStatus(tx, scanId, {
         from: ['Cancelling'],
-        to: 'Cancelled',
+        to: scan.failing ? 'Failed' : 'Cancelled',
         finished: true,
         reason: null,
       });
-      return 'Cancelled';
+      return scan.failing ? 'Failed' : 'Cancelled';
     }
     if (facts.open_steps || facts.open_expansions || facts.plan_due) return scan.status;
     const to = settledStatus({
       blocked: facts.blocked,
-      withoutSuccess: facts.without_success,
+      withoutSuccess: hasStepWithoutSuccess(await taskCounts(tx, scanId)),
       poisoned: facts.poisoned,
     });
     await changeScanStatus(tx, scanId, { from: ['Running'], to, finished: true, reason: null });
     return to;
   });
+}
+
+/** A step that has terminal tasks of which none is completed. */
+function hasStepWithoutSuccess(counts: readonly TaskCount[]): boolean {
+  const completed = new Set(
+    counts.filter((count) => count.status === 'Completed').map((count) => count.step),
+  );
+  return counts.some(
+    (count) => (count.status === 'Failed' || count.status === 'Cancelled') && !completed.has(count.step),
+  );
 }

@@ -8,6 +8,7 @@ import { taskQueues } from '#sonar/contracts/names.ts';
 import { createExecutorLease } from '#sonar/coordination/executor-lease.ts';
 import { placementIsWanted, placeTasks } from '#sonar/flow/place-tasks.ts';
 import { publishOutbox } from '#sonar/flow/publish-outbox.ts';
+import { returnDeadLetter } from '#sonar/flow/return-dead-letter.ts';
 import { createScanWaker } from '#sonar/flow/wake-scans.ts';
 import { messageOf, SonarError } from '#sonar/platform/errors.ts';
 import { createLogger } from '#sonar/platform/logger.ts';
@@ -211,18 +212,6 @@ function publisherServices(parts: ControlParts, executorId: ExecutorId): Service
       maxRestMs: 500,
       work: async () => (await publishOutbox({ ...parts, publisher, executorId })) > 0,
     }),
-    readDeadLetters(
-      parts.connections.SONAR_AMQP_URL,
-      (letter) => {
-        log.warn({
-          operation: 'dead_letter',
-          eventId: letter.messageId,
-          tag: letter.tag,
-          reason: letter.reason,
-        });
-        return Promise.resolve();
-      },
-      { log },
-    ),
+    readDeadLetters(parts.connections.SONAR_AMQP_URL, (letter) => returnDeadLetter(parts, letter), { log }),
   ];
 }

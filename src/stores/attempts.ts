@@ -143,7 +143,8 @@ export function pinnedFiles(
     join sonar.pinned_source p on p.owner_id = t.sources_id
     join sonar.task source on source.task_id = p.task_id and source.step = ${from.step}
     join sonar.output_file f on f.attempt_id = p.attempt_id and f.output = ${from.output}
-    where t.task_id = ${taskId} and (p.ordinal, f.path) > (${after.source}::bigint, ${after.path}::text)
+    where t.task_id = ${taskId} and p.ordinal >= ${after.source}::bigint
+      and (p.ordinal, f.path) > (${after.source}::bigint, ${after.path}::text)
     order by p.ordinal, f.path limit ${limit}`);
 }
 
@@ -160,7 +161,8 @@ export function ownerFiles(
     from sonar.pinned_source p
     join sonar.task source on source.task_id = p.task_id and source.step = ${from.step}
     join sonar.output_file f on f.attempt_id = p.attempt_id and f.output = ${from.output}
-    where p.owner_id = ${ownerId} and (p.ordinal, f.path) > (${after.source}::bigint, ${after.path}::text)
+    where p.owner_id = ${ownerId} and p.ordinal >= ${after.source}::bigint
+      and (p.ordinal, f.path) > (${after.source}::bigint, ${after.path}::text)
     order by p.ordinal, f.path limit ${limit}`);
 }
 

@@ -35,7 +35,7 @@ export async function lockClaims(db: Db): Promise<void> {
 export async function countClaims(db: Db): Promise<number> {
   const [row] = await db.rows<{ claims: number }>(sql('finalization.count_claims')`
     select count(distinct claim_token) as claims from sonar.finalization
-    where status = 'due' and claim_expires_at > clock_timestamp()`);
+    where status = 'due' and claim_token is not null and claim_expires_at > clock_timestamp()`);
   return row?.claims ?? 0;
 }
 
@@ -95,7 +95,7 @@ export async function finishFinalization(
         and claimed_by = ${claim.executorId} and claim_expires_at > clock_timestamp()
       returning task_id, attempt_id),
     task as (
-      update sonar.task t set finalized = true, plan_due = t.status = 'Completed'
+      update sonar.task t set finalized = true, plan_due = t.status = 'Completed' and t.superseded_at is null
       from finished f where t.task_id = f.task_id and t.accepted_attempt_id = f.attempt_id and not t.finalized)
     select exists (select from finished) as finished`);
   return answer?.finished ?? false;
@@ -105,11 +105,12 @@ export async function finishFinalization(
 export function postponeFinalization(
   db: Db,
   token: ClaimToken,
-  row: { finalizationId: FinalizationId; delayMs: number; error: string },
+  row: { finalizationId: FinalizationId; delayMs: number; error: string; countsAttempt: boolean },
 ): Promise<number> {
   return db.execute(sql('finalization.postpone')`
     update sonar.finalization
     set available_at = clock_timestamp() + ${row.delayMs} * interval '1 millisecond', error = ${row.error},
+        attempts = attempts - case when ${row.countsAttempt}::boolean then 0 else 1 end,
         claim_token = null, claimed_by = null, claim_expires_at = null
     where finalization_id = ${row.finalizationId} and status = 'due' and claim_token = ${token}`);
 }
@@ -128,7 +129,10 @@ export async function poisonFinalization(
       where finalization_id = ${row.finalizationId} and status = 'due' and claim_token = ${token}
       returning task_id, attempt_id)
     update sonar.task t
-    set status = 'Failed', finalized = true, plan_due = false, failure_code = ${row.failureCode}, failure_message = ${row.error}
+    set status = 'Failed', finalized = true, plan_due = false,
+        -- A command that failed by itself keeps its own reason.
+        failure_code = case when t.status = 'Completed' then ${row.failureCode} else t.failure_code end,
+        failure_message = case when t.status = 'Completed' then ${row.error} else t.failure_message end
     from poisoned p where t.task_id = p.task_id and t.accepted_attempt_id = p.attempt_id
       and t.status in ('Completed', 'Failed')`);
 }

@@ -17,17 +17,19 @@ export interface DeliveryRow {
 /** Claims what is available: only the token that is set here deletes or reschedules these rows. */
 export function claimDeliveries(
   db: Db,
-  claim: { token: ClaimToken; executorId: ExecutorId; leaseMs: number; limit: number },
+  claim: { token: ClaimToken; executorId: ExecutorId; leaseMs: number; limit: number; maxBytes: number },
 ): Promise<DeliveryRow[]> {
   return db.rows(sql('outbox.claim')`
     with available as (
-      select event_id from sonar.outbox_delivery_queue
+      select event_id, bytes, available_at from sonar.outbox_delivery_queue
       where available_at <= clock_timestamp() order by available_at limit ${claim.limit} for update skip locked),
+    bounded as (
+      select event_id, sum(bytes) over (order by available_at, event_id) - bytes as before from available),
     claimed as (
       update sonar.outbox_delivery_queue q
       set claim_token = ${claim.token}, claimed_by = ${claim.executorId}, attempts = q.attempts + 1,
           available_at = clock_timestamp() + ${claim.leaseMs} * interval '1 millisecond'
-      from available where q.event_id = available.event_id returning q.event_id, q.attempts)
+      from bounded b where q.event_id = b.event_id and b.before < ${claim.maxBytes} returning q.event_id, q.attempts)
     select c.event_id, e.attempt_id, a.key_id, e.tag, e.payload, c.attempts, t.attempt_id is not null as current
     from claimed c
     join sonar.outbox_events e on e.event_id = c.event_id
@@ -78,5 +80,23 @@ export function purgeLedger(db: Db, keepMs: number, limit: number): Promise<numb
       select e.event_id from sonar.outbox_events e
       where e.created_at < clock_timestamp() - ${keepMs} * interval '1 millisecond'
         and not exists (select from sonar.outbox_delivery_queue q where q.event_id = e.event_id)
-      limit ${limit})`);
+      order by e.created_at limit ${limit})`);
+}
+
+/** The event's task is Pending again, if its attempt is still to be started. */
+export async function returnUndelivered(db: Db, eventId: string, delayMs: number): Promise<boolean> {
+  const [row] = await db.rows<{ returned: boolean }>(sql('outbox.return_undelivered')`
+    with event as (
+      select attempt_id from sonar.outbox_events where event_id = ${eventId}),
+    back as (
+      update sonar.task t
+      set status = 'Pending', attempt_id = null, tag = null,
+          not_before = clock_timestamp() + ${delayMs} * interval '1 millisecond'
+      from event e where t.attempt_id = e.attempt_id and t.status = 'Published'
+      returning e.attempt_id),
+    ended as (
+      update sonar.attempt a set ended_at = clock_timestamp(), end_reason = 'recovered'
+      from back b where a.attempt_id = b.attempt_id and a.ended_at is null)
+    select exists (select from back) as returned`);
+  return row?.returned ?? false;
 }

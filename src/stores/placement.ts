@@ -1,26 +1,28 @@
 // The statements of one global placement pass.
 
-import type { JsonValue, Scope } from '#sonar/contracts/definition.ts';
+import type { JsonValue } from '#sonar/contracts/definition.ts';
 import type { AttemptId, ClaimToken, ExecutorId, ScanId, TaskId } from '#sonar/contracts/ids.ts';
 import type { Db } from '#sonar/db/pool.ts';
 import { sql } from '#sonar/db/sql.ts';
 
+/** Waits for nobody: a sequence has no row lock. */
 export async function requestPass(db: Db): Promise<void> {
-  await db.execute(sql('placement.request')`update sonar.placement set requested = requested + 1`);
+  await db.rows(sql('placement.request')`select nextval('sonar.placement_request')`);
 }
 
-/** Takes the claim where nobody holds it; nothing when somebody does. */
+/** Takes the claim where nobody holds it; nothing when somebody does, at once and without waiting for the pass. */
 export async function claimPass(
   db: Db,
   claim: { token: ClaimToken; executorId: ExecutorId; leaseMs: number },
-): Promise<{ requested: number; served: number } | undefined> {
-  const [row] = await db.rows<{ requested: number; served: number }>(sql('placement.claim')`
+): Promise<boolean> {
+  const claimed = await db.execute(sql('placement.claim')`
     update sonar.placement
     set claim_token = ${claim.token}, claimed_by = ${claim.executorId},
         claim_expires_at = clock_timestamp() + ${claim.leaseMs} * interval '1 millisecond'
-    where claim_token is null or claim_expires_at < clock_timestamp()
-    returning requested, served`);
-  return row;
+    where singleton in (
+      select singleton from sonar.placement
+      where claim_token is null or claim_expires_at < clock_timestamp() for update skip locked)`);
+  return claimed === 1;
 }
 
 /**
@@ -35,7 +37,7 @@ export async function lockPass(
     update sonar.placement
     set claim_expires_at = clock_timestamp() + ${claim.leaseMs} * interval '1 millisecond'
     where claim_token = ${claim.token} and claimed_by = ${claim.executorId} and claim_expires_at > clock_timestamp()
-    returning requested`);
+    returning (select last_value from sonar.placement_request) as requested`);
   return row;
 }
 
@@ -52,10 +54,13 @@ export async function releasePass(db: Db, token: ClaimToken): Promise<void> {
 /** Whether a pass would find anything to look at: one cheap question of an idle process. */
 export async function passIsWanted(db: Db): Promise<boolean> {
   const [row] = await db.rows<{ wanted: boolean }>(sql('placement.wanted')`
-    select requested > served or exists (
-      select from sonar.scan s join sonar.task t on t.scan_id = s.scan_id
-      where s.status = 'Running' and t.status = 'Pending'
-        and (t.not_before is null or t.not_before <= clock_timestamp())) as wanted
+    select (select last_value from sonar.placement_request) > served or exists (
+      select from sonar.scan s
+      join sonar.scan_step p on p.scan_id = s.scan_id and p.state = 'open'
+      cross join lateral (
+        select from sonar.task t where t.scan_id = p.scan_id and t.step = p.step and t.status = 'Pending'
+          and (t.not_before is null or t.not_before <= clock_timestamp()) limit 1) due
+      where s.status = 'Running') as wanted
     from sonar.placement`);
   return row?.wanted ?? false;
 }
@@ -85,7 +90,6 @@ export interface PendingStepRow {
   workspace_id: string;
   definition_name: string;
   definition_revision: number;
-  scope: Scope;
   step: string;
   pending: number;
 }
@@ -93,7 +97,7 @@ export interface PendingStepRow {
 /** Steps of Running scans with due work; `pending` is counted no further than `cap`. */
 export function pendingSteps(db: Db, cap: number): Promise<PendingStepRow[]> {
   return db.rows(sql('placement.pending_steps')`
-    select s.scan_id, s.workspace_id, s.definition_name, s.definition_revision, s.scope, p.step, due.pending
+    select s.scan_id, s.workspace_id, s.definition_name, s.definition_revision, p.step, due.pending
     from sonar.scan s
     join sonar.scan_step p on p.scan_id = s.scan_id and p.state = 'open'
     cross join lateral (
@@ -131,6 +135,8 @@ export interface NewDispatch {
   eventId: string;
   tag: string;
   number: number;
+  /** Bytes of the payload as JSON. */
+  bytes: number;
   payload: unknown;
 }
 
@@ -143,7 +149,7 @@ export async function dispatchTasks(
   const [row] = await db.rows<{ dispatched: number }>(sql('placement.dispatch')`
     with new as (
       select (d->>'taskId')::uuid as task_id, (d->>'attemptId')::uuid as attempt_id, (d->>'eventId')::uuid as event_id,
-             d->>'tag' as tag, (d->>'number')::integer as number, d->'payload' as payload
+             d->>'tag' as tag, (d->>'number')::integer as number, (d->>'bytes')::integer as bytes, d->'payload' as payload
       from jsonb_array_elements(${JSON.stringify(dispatches)}::jsonb) as d),
     placed as (
       update sonar.task t
@@ -160,8 +166,8 @@ export async function dispatchTasks(
       insert into sonar.outbox_events (event_id, workspace_id, attempt_id, tag, payload)
       select n.event_id, ${step.workspaceId}, n.attempt_id, n.tag, n.payload from new n join placed using (task_id)),
     deliveries as (
-      insert into sonar.outbox_delivery_queue (event_id, workspace_id)
-      select n.event_id, ${step.workspaceId} from new n join placed using (task_id))
+      insert into sonar.outbox_delivery_queue (event_id, workspace_id, bytes)
+      select n.event_id, ${step.workspaceId}, n.bytes from new n join placed using (task_id))
     select count(*) as dispatched from placed`);
   return row?.dispatched ?? 0;
 }

@@ -40,35 +40,11 @@ export function retryTasks(
       and superseded_at is null and (${taskId}::uuid is null or task_id = ${taskId}::uuid)`);
 }
 
-/** Voids all tasks of the steps: open ones are Cancelled, and their commands asked to end. */
-export async function supersedeTasks(
-  db: Db,
-  scanId: ScanId,
-  steps: readonly string[],
-  code: string,
-): Promise<void> {
+/** Voids all tasks of the steps; the open ones among them were cancelled before. */
+export async function supersedeTasks(db: Db, scanId: ScanId, steps: readonly string[]): Promise<void> {
   await db.execute(sql('retry.supersede')`
-    with open as (
-      select task_id, attempt_id, status from sonar.task
-      where scan_id = ${scanId} and step = any(${steps}::text[]) and superseded_at is null
-        and status in ('Pending', 'Published', 'Running')
-      order by task_id for update),
-    ended as (
-      update sonar.attempt a
-      set cancel_requested_at = clock_timestamp(),
-          ended_at = case when o.status = 'Published' then clock_timestamp() end,
-          end_reason = case when o.status = 'Published' then 'superseded' end
-      from open o where a.attempt_id = o.attempt_id and a.ended_at is null)
-    update sonar.task t
-    set superseded_at = clock_timestamp(), plan_due = false,
-        status = case when o.task_id is null then t.status else 'Cancelled' end,
-        attempt_id = null,
-        finished_at = coalesce(t.finished_at, clock_timestamp()),
-        failure_code = case when o.task_id is null then t.failure_code else ${code} end,
-        failure_message = case when o.task_id is null then t.failure_message else 'an upstream task was retried' end
-    from sonar.task x left join open o on o.task_id = x.task_id
-    where t.task_id = x.task_id and x.scan_id = ${scanId} and x.step = any(${steps}::text[])
-      and x.superseded_at is null`);
+    update sonar.task set superseded_at = clock_timestamp(), plan_due = false
+    where scan_id = ${scanId} and step = any(${steps}::text[]) and superseded_at is null`);
 }
 
 /** Their streams are read anew when the steps begin again. */
@@ -88,7 +64,8 @@ export async function reopenSteps(
     update sonar.scan_step
     set state = 'open', note = null,
         pins = case when ${anew}::boolean then null else pins end,
-        sources_id = case when ${anew}::boolean then null else sources_id end
+        sources_id = case when ${anew}::boolean then null else sources_id end,
+        backfill_after = case when ${anew}::boolean then null else backfill_after end
     where scan_id = ${scanId} and step = any(${steps}::text[])`);
 }
 
@@ -96,6 +73,6 @@ export async function reopenSteps(
 export async function reopenScan(db: Db, scanId: ScanId): Promise<void> {
   await db.execute(sql('retry.reopen_scan')`
     update sonar.scan
-    set status = 'Running', generation = generation + 1, finished_at = null, reason = null
+    set status = 'Running', generation = generation + 1, finished_at = null, reason = null, failing = false
     where scan_id = ${scanId} and status in ('Completed', 'CompletedWithErrors', 'Failed', 'Cancelled')`);
 }

@@ -12,7 +12,7 @@ export interface ScanRow {
   definition_name: string;
   definition_revision: number;
   pinned: boolean;
-  scope: Scope;
+  failing: boolean;
   status: ScanStatus;
   generation: number;
   reason: string | null;
@@ -58,14 +58,16 @@ export async function insertScanInput(
 export function scanInputs(
   db: Db,
   scanId: ScanId,
+  names: readonly string[],
 ): Promise<{ name: string; type: string; content: string }[]> {
   return db.rows(sql('scan.inputs')`
-    select name, type, content from sonar.scan_input where scan_id = ${scanId} order by name`);
+    select name, type, content from sonar.scan_input
+    where scan_id = ${scanId} and name = any(${names}::text[]) order by name`);
 }
 
 export async function findScan(db: Db, scanId: ScanId): Promise<ScanRow | undefined> {
   const [row] = await db.rows<ScanRow>(sql('scan.find')`
-    select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, scope,
+    select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, failing,
            status, generation, reason, created_at, finished_at, last_tick_at
     from sonar.scan where scan_id = ${scanId}`);
   return row;
@@ -77,10 +79,17 @@ export async function findScanByKey(
   clientKey: string,
 ): Promise<ScanRow | undefined> {
   const [row] = await db.rows<ScanRow>(sql('scan.find_by_key')`
-    select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, scope,
+    select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, failing,
            status, generation, reason, created_at, finished_at, last_tick_at
     from sonar.scan where workspace_id = ${workspaceId} and client_key = ${clientKey}`);
   return row;
+}
+
+/** Apart from the row, since it may be large; it never changes. */
+export async function scanScope(db: Db, scanId: ScanId): Promise<Scope> {
+  const [row] = await db.rows<{ scope: Scope }>(sql('scan.scope')`
+    select scope from sonar.scan where scan_id = ${scanId}`);
+  return row?.scope ?? { allow: [], deny: [] };
 }
 
 /** Newest first; `after` is the last id of the page before. */
@@ -90,7 +99,7 @@ export function listScans(
   filter: { status: ScanStatus | null; after: string | null; limit: number },
 ): Promise<ScanRow[]> {
   return db.rows(sql('scan.list')`
-    select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, scope,
+    select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, failing,
            status, generation, reason, created_at, finished_at, last_tick_at
     from sonar.scan
     where workspace_id = ${workspaceId}
@@ -102,7 +111,7 @@ export function listScans(
 /** A statement of its own, before anything is read that the decision depends on. */
 export async function lockScan(db: Db, scanId: ScanId): Promise<ScanRow | undefined> {
   const [row] = await db.rows<ScanRow>(sql('scan.lock')`
-    select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, scope,
+    select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, failing,
            status, generation, reason, created_at, finished_at, last_tick_at
     from sonar.scan where scan_id = ${scanId} for no key update`);
   return row;
@@ -126,10 +135,17 @@ export function changeScanStatus(
     where scan_id = ${scanId} and status = any(${change.from}::text[])`);
 }
 
+/** Not to be mended: what is open will be cancelled, and then the scan is Failed. */
+export async function failScanRow(db: Db, scanId: ScanId, reason: string): Promise<void> {
+  await db.execute(sql('scan.fail')`
+    update sonar.scan set status = 'Cancelling', failing = true, reason = ${reason}
+    where scan_id = ${scanId} and status in ('Running', 'Paused')`);
+}
+
 /** Open scans whose workflow has not ticked for `silentMs`; from PostgreSQL, never from visibility. */
 export function silentScans(db: Db, silentMs: number, limit: number): Promise<ScanRow[]> {
   return db.rows(sql('scan.silent')`
-    select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, scope,
+    select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, failing,
            status, generation, reason, created_at, finished_at, last_tick_at
     from sonar.scan
     where status in ('Running', 'Paused', 'Cancelling')

@@ -11,8 +11,6 @@ export interface SettlementRow {
   unread: boolean;
   poisoned: boolean;
   blocked: boolean;
-  /** A step that has terminal tasks of which none is completed. */
-  without_success: boolean;
 }
 
 /** Everything that decides whether a scan is over, in one statement, so that no two answers contradict. */
@@ -21,11 +19,7 @@ export async function settlementOf(db: Db, scanId: ScanId): Promise<SettlementRo
     with steps as (
       select s.step, s.state,
         exists (select from sonar.task t where t.scan_id = s.scan_id and t.step = s.step and t.superseded_at is null
-                and (t.status in ('Pending', 'Published', 'Running') or not t.finalized)) as open_tasks,
-        exists (select from sonar.task t where t.scan_id = s.scan_id and t.step = s.step and t.superseded_at is null
-                and t.status = 'Completed') as completed,
-        exists (select from sonar.task t where t.scan_id = s.scan_id and t.step = s.step and t.superseded_at is null
-                and t.status in ('Failed', 'Cancelled')) as unsuccessful
+                and (t.status in ('Pending', 'Published', 'Running') or not t.finalized)) as open_tasks
       from sonar.scan_step s where s.scan_id = ${scanId})
     select coalesce(bool_or(state = 'open'), false) as open_steps,
       coalesce(bool_or(open_tasks), false) as open_tasks,
@@ -34,8 +28,7 @@ export async function settlementOf(db: Db, scanId: ScanId): Promise<SettlementRo
       exists (select from sonar.attempt a where a.scan_id = ${scanId} and a.ended_at is null) as in_flight,
       exists (select from sonar.finalization where scan_id = ${scanId} and status = 'due') as unread,
       exists (select from sonar.finalization where scan_id = ${scanId} and status = 'poisoned') as poisoned,
-      coalesce(bool_or(state = 'blocked'), false) as blocked,
-      coalesce(bool_or(unsuccessful and not completed), false) as without_success
+      coalesce(bool_or(state = 'blocked'), false) as blocked
     from steps`);
   return row as SettlementRow;
 }

@@ -10,6 +10,8 @@ export interface StepRow {
   /** Whether its work may be planned: its All needs are settled and what it rests on is pinned. */
   activated: boolean;
   sources_id: string | null;
+  /** Id after which finished parents are still to be looked at; null: all were. */
+  backfill_after: string | null;
   refused: number;
   starved_since: string | null;
   note: string | null;
@@ -28,7 +30,7 @@ export async function insertSteps(
 
 export function stepsOfScan(db: Db, scanId: ScanId): Promise<StepRow[]> {
   return db.rows(sql('step.of_scan')`
-    select step, ordinal, state, pins is not null as activated, sources_id, refused, starved_since, note
+    select step, ordinal, state, pins is not null as activated, sources_id, backfill_after, refused, starved_since, note
     from sonar.scan_step where scan_id = ${scanId} order by ordinal`);
 }
 
@@ -37,12 +39,23 @@ export function activateStep(
   db: Db,
   scanId: ScanId,
   step: string,
-  pins: unknown,
-  sourcesId: string | null,
+  pinned: { pins: unknown; sourcesId: string | null; backfillAfter: string | null },
 ): Promise<number> {
   return db.execute(sql('step.activate')`
-    update sonar.scan_step set pins = ${JSON.stringify(pins)}::jsonb, sources_id = ${sourcesId}
+    update sonar.scan_step
+    set pins = ${JSON.stringify(pinned.pins)}::jsonb, sources_id = ${pinned.sourcesId},
+        backfill_after = ${pinned.backfillAfter}
     where scan_id = ${scanId} and step = ${step} and pins is null`);
+}
+
+export async function moveBackfill(
+  db: Db,
+  scanId: ScanId,
+  step: string,
+  after: string | null,
+): Promise<void> {
+  await db.execute(sql('step.move_backfill')`
+    update sonar.scan_step set backfill_after = ${after} where scan_id = ${scanId} and step = ${step}`);
 }
 
 export async function closeStep(
@@ -67,6 +80,11 @@ export async function addRefused(
   await db.execute(sql('step.add_refused')`
     update sonar.scan_step set refused = refused + ${refused}, note = coalesce(${note}::text, note)
     where scan_id = ${scanId} and step = ${step}`);
+}
+
+export async function noteStep(db: Db, scanId: ScanId, step: string, note: string): Promise<void> {
+  await db.execute(sql('step.note')`
+    update sonar.scan_step set note = ${note} where scan_id = ${scanId} and step = ${step}`);
 }
 
 /** Marks the steps that no eligible worker serves, and unmarks the others; answers what changed. */

@@ -49,7 +49,7 @@ export function insertChildren(
     on conflict (scan_id, step, parent_task_id, item_ordinal) where superseded_at is null do nothing`);
 }
 
-/** Finished tasks whose dependents are not made yet, oldest first. */
+/** Finished tasks whose dependents are not made yet. */
 export function planDueTasks(
   db: Db,
   scanId: ScanId,
@@ -57,7 +57,7 @@ export function planDueTasks(
 ): Promise<{ task_id: TaskId; step: string; no_work: boolean }[]> {
   return db.rows(sql('task.plan_due')`
     select task_id, step, no_work from sonar.task
-    where scan_id = ${scanId} and plan_due order by task_id limit ${limit} for update`);
+    where scan_id = ${scanId} and plan_due and superseded_at is null order by step, task_id limit ${limit} for update`);
 }
 
 export async function clearPlanDue(db: Db, taskIds: readonly TaskId[]): Promise<void> {
@@ -65,12 +65,19 @@ export async function clearPlanDue(db: Db, taskIds: readonly TaskId[]): Promise<
     update sonar.task set plan_due = false where task_id = any(${taskIds}::uuid[]) and plan_due`);
 }
 
-/** A step that begins to be planned late looks at all that its upstream step has finished so far. */
-export async function markPlanDue(db: Db, scanId: ScanId, step: string): Promise<void> {
-  await db.execute(sql('task.mark_plan_due')`
-    update sonar.task set plan_due = true
-    where scan_id = ${scanId} and step = ${step} and status = 'Completed' and finalized
-      and superseded_at is null and not plan_due`);
+/** What a step that begins late owes children to, in pages by id: tasks that its parent step had finished. */
+export function finishedTasks(
+  db: Db,
+  scanId: ScanId,
+  step: string,
+  after: string,
+  limit: number,
+): Promise<{ task_id: TaskId; no_work: boolean }[]> {
+  return db.rows(sql('task.finished')`
+    select task_id, no_work from sonar.task
+    where scan_id = ${scanId} and step = ${step} and status = 'Completed' and superseded_at is null
+      and task_id > ${after} and finalized
+    order by task_id limit ${limit}`);
 }
 
 /** What is left to do in each step, by existence only: costs what is open, not what was done. */
@@ -87,33 +94,58 @@ export function stepOpenness(
       exists (select from sonar.expansion e where e.scan_id = s.scan_id and e.step = s.step and e.done_at is null) as open_expansions,
       exists (select from sonar.task t where t.scan_id = s.scan_id and t.step = s.step and t.plan_due) as plan_due,
       exists (select from sonar.task t where t.scan_id = s.scan_id and t.step = s.step and t.status = 'Pending') as pending
-    from sonar.scan_step s where s.scan_id = ${scanId} and s.state = 'open'`);
+    from sonar.scan_step s where s.scan_id = ${scanId}`);
 }
 
-/** Cancels open tasks of a scan, a batch at a time, and asks for the end of what runs. */
-export async function cancelOpenTasks(db: Db, scanId: ScanId, code: string, limit: number): Promise<number> {
-  const [row] = await db.rows<{ cancelled: number }>(sql('task.cancel_open')`
+interface OpenTaskRow {
+  task_id: TaskId;
+  attempt_id: string | null;
+  status: string;
+}
+
+/**
+ * A statement of its own: one that locks and acts at once would act on what it saw before it waited for the lock,
+ * and miss an attempt that a placement pass had just made.
+ */
+export function lockOpenTasks(
+  db: Db,
+  scanId: ScanId,
+  steps: readonly string[] | null,
+  limit: number,
+): Promise<OpenTaskRow[]> {
+  return db.rows(sql('task.lock_open')`
+    select task_id, attempt_id, status from sonar.task
+    where scan_id = ${scanId} and superseded_at is null and status in ('Pending', 'Published', 'Running')
+      and (${steps}::text[] is null or step = any(${steps}::text[]))
+    order by task_id limit ${limit} for update`);
+}
+
+/**
+ * Locked open tasks become Cancelled. A command that has not started never will: its attempt has ended. One that
+ * runs is asked to end, and counts for capacity until it is known to have.
+ */
+export async function cancelTasks(
+  db: Db,
+  tasks: readonly OpenTaskRow[],
+  why: { code: string; message: string },
+): Promise<void> {
+  await db.execute(sql('task.cancel')`
     with open as (
-      select task_id, attempt_id, status from sonar.task
-      where scan_id = ${scanId} and superseded_at is null and status in ('Pending', 'Published', 'Running')
-      order by task_id limit ${limit} for update),
-    -- A command that has not started never will: its attempt has ended. One that runs is asked to.
+      select * from unnest(${tasks.map((task) => task.task_id)}::uuid[], ${tasks.map((task) => task.attempt_id)}::uuid[],
+                           ${tasks.map((task) => task.status)}::text[]) as o (task_id, attempt_id, status)),
     ended as (
       update sonar.attempt a
       set cancel_requested_at = clock_timestamp(),
           ended_at = case when o.status = 'Published' then clock_timestamp() end,
           end_reason = case when o.status = 'Published' then 'cancelled' end
-      from open o where a.attempt_id = o.attempt_id and a.ended_at is null),
-    cancelled as (
-      update sonar.task t
-      set status = 'Cancelled', attempt_id = null, finished_at = clock_timestamp(), failure_code = ${code},
-          failure_message = 'the scan ended before the task did'
-      from open o where t.task_id = o.task_id returning 1)
-    select count(*) as cancelled from cancelled`);
-  return row?.cancelled ?? 0;
+      from open o where a.attempt_id = o.attempt_id and a.ended_at is null)
+    update sonar.task t
+    set status = 'Cancelled', attempt_id = null, finished_at = clock_timestamp(), failure_code = ${why.code},
+        failure_message = ${why.message}
+    from open o where t.task_id = o.task_id`);
 }
 
-/** Pins the finished results of the given steps, in the order in which their tasks were made. */
+/** Pins the finished results of the given steps: by step, then in the order of their items. */
 export function pinSources(
   db: Db,
   scan: ScanKey,
@@ -122,24 +154,9 @@ export function pinSources(
 ): Promise<number> {
   return db.execute(sql('task.pin_sources')`
     insert into sonar.pinned_source (owner_id, ordinal, workspace_id, scan_id, task_id, attempt_id, digest)
-    select ${ownerId}, row_number() over (order by array_position(${steps}::text[], step), task_id) - 1,
+    select ${ownerId}, row_number() over (order by array_position(${steps}::text[], step), item_ordinal nulls last, task_id) - 1,
            ${scan.workspaceId}, ${scan.scanId}, task_id, accepted_attempt_id, accepted_digest
     from sonar.task
     where scan_id = ${scan.scanId} and step = any(${steps}::text[]) and status = 'Completed' and not no_work
       and superseded_at is null`);
-}
-
-export function stepOutcomes(
-  db: Db,
-  scanId: ScanId,
-): Promise<{ step: string; completed: boolean; real_work: boolean; terminal: boolean }[]> {
-  return db.rows(sql('task.outcomes')`
-    select s.step,
-      exists (select from sonar.task t where t.scan_id = s.scan_id and t.step = s.step and t.status = 'Completed'
-              and t.superseded_at is null) as completed,
-      exists (select from sonar.task t where t.scan_id = s.scan_id and t.step = s.step and t.status = 'Completed'
-              and t.superseded_at is null and not t.no_work) as real_work,
-      exists (select from sonar.task t where t.scan_id = s.scan_id and t.step = s.step
-              and t.status in ('Completed', 'Failed', 'Cancelled') and t.superseded_at is null) as terminal
-    from sonar.scan_step s where s.scan_id = ${scanId}`);
 }

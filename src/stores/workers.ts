@@ -1,4 +1,4 @@
-import type { AttemptId, IncarnationId } from '#sonar/contracts/ids.ts';
+import type { AttemptId, IncarnationId, ScanId } from '#sonar/contracts/ids.ts';
 import type { Pulse, Registration } from '#sonar/contracts/worker-api.ts';
 import type { Db } from '#sonar/db/pool.ts';
 import { sql } from '#sonar/db/sql.ts';
@@ -69,12 +69,14 @@ export function judgeAttempts(
       and (a.cancel_requested_at is not null or a.ended_at is not null)`);
 }
 
-/** A cancelled attempt that a later pulse does not list has ended. */
-export function endOmittedAttempts(db: Db, pulse: Pulse): Promise<number> {
-  return db.execute(sql('worker.end_omitted')`
+/** A cancelled attempt that a later pulse does not list has ended. @returns the scans of those. */
+export async function endOmittedAttempts(db: Db, pulse: Pulse): Promise<ScanId[]> {
+  const rows = await db.rows<{ scan_id: ScanId }>(sql('worker.end_omitted')`
     update sonar.attempt set ended_at = clock_timestamp(), end_reason = 'cancelled'
     where incarnation_id = ${pulse.incarnationId} and ended_at is null and cancel_requested_at is not null
-      and started_pulse_sequence < ${pulse.sequence} and not attempt_id = any(${pulse.attempts}::uuid[])`);
+      and started_pulse_sequence < ${pulse.sequence} and not attempt_id = any(${pulse.attempts}::uuid[])
+    returning scan_id`);
+  return [...new Set(rows.map((row) => row.scan_id))];
 }
 
 /** Cancelled attempts whose worker is absent, or that were asked to end `graceMs` ago, count no longer. */
@@ -86,10 +88,11 @@ export function endAbandonedAttempts(
 ): Promise<number> {
   return db.execute(sql('worker.end_abandoned')`
     update sonar.attempt a set ended_at = clock_timestamp(), end_reason = 'cancelled'
-    from sonar.worker_incarnation w
-    where a.scan_id = ${scanId} and a.ended_at is null and a.cancel_requested_at is not null
-      and w.incarnation_id = a.incarnation_id
-      and (a.cancel_requested_at < clock_timestamp() - ${graceMs} * interval '1 millisecond'
+    from sonar.attempt x left join sonar.worker_incarnation w on w.incarnation_id = x.incarnation_id
+    where a.attempt_id = x.attempt_id and x.scan_id = ${scanId} and x.ended_at is null
+      and x.cancel_requested_at is not null
+      and (x.incarnation_id is null
+           or x.cancel_requested_at < clock_timestamp() - ${graceMs} * interval '1 millisecond'
            or w.replaced_at is not null
            or coalesce(w.pulsed_at, w.registered_at) < clock_timestamp() - ${absentMs} * interval '1 millisecond')`);
 }

@@ -34,7 +34,13 @@ export function openObjectStore(options: ObjectStoreOptions): ObjectStore {
     // A presigned PUT cannot carry a checksum that is computed at the send.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     maxAttempts: 3,
-    requestHandler: { connectionTimeout: 5_000, requestTimeout: 60_000 },
+    // Without the throw a request that is past its time is only warned of; a body that stops is the socket's.
+    requestHandler: {
+      connectionTimeout: 5_000,
+      requestTimeout: 60_000,
+      throwOnRequestTimeout: true,
+      socketTimeout: 60_000,
+    },
   });
   const Bucket = options.bucket;
   const expiresIn = Math.floor(options.urlLifeMs / 1000);
@@ -54,8 +60,8 @@ export function openObjectStore(options: ObjectStoreOptions): ObjectStore {
         const answer = await client.send(new GetObjectCommand({ Bucket, Key }));
         return answer.Body as unknown as AsyncIterable<Uint8Array>;
       } catch (error) {
-        const status = (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
-        if (status === 404)
+        // A bucket that is not there is a setting to mend, not an object that is lost.
+        if ((error as { name?: string }).name === 'NoSuchKey')
           throw new SonarError('not_found', `no object ${Key} in the store`, { cause: error });
         throw new SonarError('unreachable', `the object store did not give ${Key}: ${messageOf(error)}`, {
           cause: error,

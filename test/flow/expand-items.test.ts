@@ -61,6 +61,7 @@ test('the cap on tasks fails the scan, says so, and cancels what is open', async
   const lab = openLaboratory(clone, objects, { SONAR_SCAN_TASK_CAP: 600 });
   const scan = await lab.scan(eachLine, { inputs: { lines: lines(601) } });
   await lab.plan(scan);
+  expect(await lab.settle(scan)).toBe('Failed');
   const [row] = await clone.database.rows(query`select status, reason from sonar.scan`);
   expect(row).toEqual({
     status: 'Failed',
@@ -139,6 +140,7 @@ test('a source that is gone, or is not what was accepted, fails the scan', async
   );
   await removeObject(file!.object_key);
   await lab.plan(scan);
+  expect(await lab.settle(scan)).toBe('Failed');
   const [row] = await clone.database.rows(query`select status, reason from sonar.scan`);
   expect(row).toEqual({
     status: 'Failed',

@@ -57,7 +57,7 @@ test('a file that is not empty and has no good record fails loudly, and in the e
     {
       status: 'due',
       attempts: 1,
-      error: expect.stringMatching(/^none of 2 records could be read; the first: found.jsonl/),
+      error: expect.stringMatching(/^none of 2 records of found.jsonl could be read; the first: found.jsonl/),
     },
   ]);
   expect(await lab.finalize()).toBeUndefined();

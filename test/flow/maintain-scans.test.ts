@@ -80,7 +80,7 @@ test('ledger rows past their time go, those still in the queue stay', async () =
   await lab.scan(oneStep);
   await clone.database.execute(query`update sonar.outbox_events set created_at = now() - interval '8 days'`);
   await clone.database.execute(query`
-    insert into sonar.outbox_delivery_queue (event_id, workspace_id) select event_id, workspace_id from sonar.outbox_events limit 1`);
+    insert into sonar.outbox_delivery_queue (event_id, workspace_id, bytes) select event_id, workspace_id, 2 from sonar.outbox_events limit 1`);
   expect(await maintain(scriptedTemporal())).toMatchObject({ purged: 1 });
   expect(
     await clone.database.rows(query`select count(*)::integer as events from sonar.outbox_events`),

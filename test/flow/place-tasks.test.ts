@@ -103,7 +103,8 @@ test.each(['placement.dispatch', 'placement.served'])(
     const scan = await lab.scan(eachLine, { inputs: { lines: lines(5) } });
     await lab.plan(scan);
     const crashing = lab.with({ database: faultyDatabase(clone.database, (name) => name === statement) });
-    await expect(crashing.place()).rejects.toThrow('injected fault');
+    // A fault of one scan's part is logged and the pass goes on; any other ends the pass. Neither leaves half of it.
+    await crashing.place().catch((error: unknown) => expect(error).toMatchObject({ name: 'InjectedFault' }));
     expect(await publication()).toEqual({ published: 0, attempts: 0, events: 0, deliveries: 0 });
     await lab.place();
     expect(await publication()).toEqual({ published: 5, attempts: 5, events: 5, deliveries: 5 });
@@ -119,7 +120,7 @@ test('when PostgreSQL refuses the event, the task stays Pending', async () => {
     'alter table sonar.outbox_delivery_queue add constraint refuse check (attempts > 0)',
   );
   try {
-    await expect(lab.place()).rejects.toMatchObject({ code: '23514' });
+    expect((await lab.place())?.placed).toEqual([]);
     expect(await publication()).toEqual({ published: 0, attempts: 0, events: 0, deliveries: 0 });
   } finally {
     await clone.database.script('alter table sonar.outbox_delivery_queue drop constraint refuse');
@@ -164,17 +165,18 @@ test.each([
   expect((await lab.place())?.placed).toEqual([]);
 });
 
-test('an item outside the scope of now is refused at the last gate, and its neighbours are placed', async () => {
+test('an item that is out of scope by now is refused at the last gate, and its neighbours are placed', async () => {
   const lab = openLaboratory(clone, objects);
   await lab.worker();
   const scan = await lab.scan(eachHost, { inputs: { hosts: ['a.example.com', 'b.example.com'] } });
   await lab.plan(scan);
-  const narrowed = JSON.stringify({ allow: ['example.com'], deny: ['b.example.com'] });
-  await clone.database.execute(query`update sonar.scan set scope = ${narrowed}::jsonb`);
+  await clone.database.execute(
+    query`update sonar.task set item = '"b.example.net"' where item = '"b.example.com"'`,
+  );
   expect(await lab.place()).toMatchObject({ refused: 1, placed: [{ tasks: 1 }] });
   expect((await lab.tasks(scan)).map((task) => [task.item, task.status, task.failure_code])).toEqual([
     ['a.example.com', 'Published', null],
-    ['b.example.com', 'Failed', 'item_refused'],
+    ['b.example.net', 'Failed', 'item_refused'],
   ]);
 });
 
@@ -222,7 +224,9 @@ test('a claim that is held keeps others out; one whose holder died is taken over
   expect((await lab.place())?.placed).toHaveLength(1);
   expect(await placementIsWanted(clone.database)).toBe(false);
   expect(
-    await clone.database.rows(query`select served = requested as met, claim_token from sonar.placement`),
+    await clone.database.rows(
+      query`select served = (select last_value from sonar.placement_request) as met, claim_token from sonar.placement`,
+    ),
   ).toEqual([{ met: true, claim_token: null }]);
 });
 

@@ -60,15 +60,20 @@ test('steps settle in the order of their needs, each only when nothing of it can
 });
 
 test('children count toward the cap on tasks, which fails the scan', async () => {
-  const { database, scan, plan, tasks, worker, place, published, run } = openLaboratory(clone, objects, {
-    SONAR_SCAN_TASK_CAP: 5,
-  });
+  const { database, scan, plan, tasks, worker, place, published, run, settle } = openLaboratory(
+    clone,
+    objects,
+    {
+      SONAR_SCAN_TASK_CAP: 5,
+    },
+  );
   const live = await worker();
   const started = await scan(fanOutAndIn, { inputs: { lines: ['a', 'b', 'c'] } });
   await plan(started);
   await place();
   for (const attempt of await published(started)) await run(attempt, live);
   await plan(started);
+  expect(await settle(started)).toBe('Failed');
   expect(await database.rows(query`select status, reason from sonar.scan`)).toEqual([
     { status: 'Failed', reason: 'task_cap_exceeded: the scan has grown past 5 tasks' },
   ]);

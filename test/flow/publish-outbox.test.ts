@@ -168,7 +168,13 @@ test('a publisher that comes too late cannot end the claim of another one', asyn
   const token = newId<ClaimToken>();
   const tooLate = scriptedPublisher(async (): Promise<Published['outcome']> => {
     await makeAvailable();
-    await claimDeliveries(clone.database, { token, executorId: newId(), leaseMs: 60_000, limit: 1 });
+    await claimDeliveries(clone.database, {
+      token,
+      executorId: newId(),
+      leaseMs: 60_000,
+      limit: 1,
+      maxBytes: 1_000_000,
+    });
     return 'nacked';
   });
   await lab.publish(tooLate);

@@ -1,8 +1,10 @@
 // A scan starts once for its client key, within a scope, with inputs that are what they should be.
+
 import { defaultWorkspace } from '#sonar/contracts/ids.ts';
 import type { StartScan } from '#sonar/contracts/scan-api.ts';
 import { applyDefinition } from '#sonar/flow/apply-definition.ts';
 import { startScan } from '#sonar/flow/start-scan.ts';
+import { scanScope } from '#sonar/stores/scans.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { oneStep } from '../fixtures/definition-texts.ts';
 import { faultyDatabase } from '../fixtures/faulty-database.ts';
@@ -99,7 +101,7 @@ test('a scan without any scope is refused, and with a scope that does not parse 
 test("the definition's scope is the default", async () => {
   await apply(withInputs.replace('steps:', 'scope: {allow: [example.net]}\nsteps:'));
   const { scan } = await start({ scope: undefined });
-  expect(scan.scope).toEqual({ allow: ['example.net'], deny: [] });
+  expect(await scanScope(clone.database, scan.scan_id)).toEqual({ allow: ['example.net'], deny: [] });
 });
 
 test('an unknown input is refused with the name that was meant', async () => {

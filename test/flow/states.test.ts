@@ -9,7 +9,7 @@ import { poisonFinalization } from '#sonar/stores/finalizations.ts';
 import { dispatchTasks, refuseTasks } from '#sonar/stores/placement.ts';
 import { finishTask, retryTask } from '#sonar/stores/results.ts';
 import { retryTasks } from '#sonar/stores/retries.ts';
-import { cancelOpenTasks } from '#sonar/stores/tasks.ts';
+import { cancelTasks, lockOpenTasks } from '#sonar/stores/tasks.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { oneStep } from '../fixtures/definition-texts.ts';
 import { openLaboratory } from '../fixtures/laboratory.ts';
@@ -108,7 +108,7 @@ const moves: Partial<Record<TaskEvent, (task: Placed, scan: Scan) => Promise<unk
     dispatchTasks(
       clone.database,
       { scanId: scan.scan_id, workspaceId: 'default', step: 'only', definitionRevision: 1, keyId: 'new' },
-      [{ taskId, attemptId: newId(), eventId: newId(), tag: 't', number: 2, payload: {} }],
+      [{ taskId, attemptId: newId(), eventId: newId(), tag: 't', number: 2, bytes: 2, payload: {} }],
     ),
   started: ({ attemptId }) =>
     startAttempt(clone.database, {
@@ -132,7 +132,11 @@ const moves: Partial<Record<TaskEvent, (task: Placed, scan: Scan) => Promise<unk
   released: ({ attemptId }) =>
     releaseAttempt(clone.database, attemptId, { maxReleases: 9, failureCode: 'x', delayMs: 0 }),
   refused: ({ taskId }) => refuseTasks(clone.database, 'item_refused', [{ taskId, reason: 'x' }]),
-  cancelled: (_task, scan) => cancelOpenTasks(clone.database, scan.scan_id, 'scan_cancelled', 10),
+  cancelled: async (_task, scan) =>
+    cancelTasks(clone.database, await lockOpenTasks(clone.database, scan.scan_id, null, 10), {
+      code: 'scan_cancelled',
+      message: 'x',
+    }),
   retry_asked: (_task, scan) => retryTasks(clone.database, scan.scan_id, ['only'], null),
   async poisoned({ taskId, attemptId }, scan) {
     const [finalizationId, token] = [newId<never>(), newId<never>()];

@@ -1,0 +1,146 @@
+// The outputs of one accepted result become observations: verified bytes, rows, records with their keys.
+import type { ReadSpec } from '#sonar/contracts/definition.ts';
+import type { ReadEvent } from '#sonar/contracts/records.ts';
+import type { Database } from '#sonar/db/pool.ts';
+import { orderKeyOf, partOf } from '#sonar/domain/inventory-fold.ts';
+import { recordKey } from '#sonar/domain/records.ts';
+import { storableText } from '#sonar/domain/records-storable.ts';
+import { SonarError } from '#sonar/platform/errors.ts';
+import { readerFor } from '#sonar/readers/registry.ts';
+import { type OutputFileRow, outputFilesOf } from '#sonar/stores/attempts.ts';
+import { findRevision } from '#sonar/stores/definitions.ts';
+import type { FinalizationRow } from '#sonar/stores/finalizations.ts';
+import type { NewObservation } from '#sonar/stores/inventory.ts';
+import type { ObjectStore } from '#sonar/transport/object-store.ts';
+import { readVerified } from './read-output.ts';
+
+export interface RecordReading {
+  row: FinalizationRow;
+  /** What is not written yet. */
+  observations: NewObservation[];
+  records: number;
+  bad: number;
+  warnings: string[];
+}
+
+// More in memory costs more of it; less costs more transactions.
+const observationsPerFlush = 2_000;
+const bytesPerFlush = 4 * 1024 * 1024;
+const maxWarnings = 20;
+
+/**
+ * Reads every output of the result that has a reader. `flush` writes what has gathered; what is left over when it
+ * returns is the caller's to write.
+ * @throws SonarError `invalid` where a file is not empty and has no good record, or is not what was accepted.
+ */
+export async function readRecords(
+  parts: { database: Database; objects: ObjectStore },
+  row: FinalizationRow,
+  flush: (reading: RecordReading) => Promise<void>,
+): Promise<RecordReading> {
+  const revision = await findRevision(
+    parts.database,
+    row.workspace_id,
+    row.definition_name,
+    row.definition_revision,
+  );
+  const step = revision?.compiled.steps.find((candidate) => candidate.name === row.step);
+  if (!step)
+    throw new SonarError(
+      'internal',
+      `definition ${row.definition_name} has no step ${row.step} in revision ${row.definition_revision}`,
+    );
+  const reading: RecordReading = { row, observations: [], records: 0, bad: 0, warnings: [] };
+  for (const output of step.outputs) {
+    if (!output.read) continue;
+    const files = await outputFilesOf(parts.database, row.attempt_id, output.name);
+    for (const [position, file] of files.entries())
+      await readFile(parts.objects, reading, output.read, { ...file, position }, flush);
+  }
+  return reading;
+}
+
+type PlacedFile = OutputFileRow & { position: number };
+
+async function readFile(
+  objects: ObjectStore,
+  reading: RecordReading,
+  spec: ReadSpec,
+  file: PlacedFile,
+  flush: (reading: RecordReading) => Promise<void>,
+): Promise<void> {
+  const badBefore = reading.bad;
+  let good = 0;
+  let bytes = 0;
+  for await (const event of readerFor(spec).read(await readVerified(objects, file), spec)) {
+    if (event.kind === 'warning') warn(reading, `${file.path}: ${event.message}`);
+    else if (event.kind === 'bad') {
+      reading.bad += 1;
+      warn(reading, `${file.path}: ${event.reason}: ${event.sample}`);
+    } else {
+      const observed = observe(reading, file, event);
+      // A row that makes no record is good as it is: it may feed a foreach.
+      if (observed.length > 0 || event.records.length === 0) good += 1;
+      for (const observation of observed) bytes += JSON.stringify(observation.fields).length;
+      reading.observations.push(...observed);
+      if (reading.observations.length >= observationsPerFlush || bytes >= bytesPerFlush) {
+        await flush(reading);
+        reading.observations = [];
+        bytes = 0;
+      }
+    }
+  }
+  const bad = reading.bad - badBefore;
+  if (bad > 0 && good === 0)
+    throw new SonarError(
+      'invalid',
+      `none of ${bad} records of ${file.path} could be read; the first: ${reading.warnings[0] ?? 'unknown'}`,
+    );
+}
+
+function observe(
+  reading: RecordReading,
+  file: PlacedFile,
+  event: Extract<ReadEvent, { kind: 'row' | 'records' }>,
+): NewObservation[] {
+  const { row } = reading;
+  return event.records.flatMap((draft, index) => {
+    const keyed = recordKey(draft);
+    if (!keyed.ok) {
+      reading.bad += 1;
+      warn(reading, `${file.path}: ${keyed.reason}`);
+      return [];
+    }
+    reading.records += 1;
+    const part = partOf(event.kind, index);
+    return [
+      {
+        attemptId: row.attempt_id,
+        output: file.output,
+        file: file.path,
+        row: event.ordinal,
+        part,
+        workspaceId: row.workspace_id,
+        scanId: row.scan_id,
+        type: keyed.type,
+        key: keyed.key,
+        orderKey: orderKeyOf(
+          row.accepted_sequence,
+          row.task_id,
+          file.output,
+          file.position,
+          event.ordinal,
+          part,
+        ),
+        observedAt: row.accepted_at,
+        fields: keyed.fields,
+        sets: keyed.sets,
+        partial: file.partial,
+      },
+    ];
+  });
+}
+
+function warn(reading: RecordReading, message: string): void {
+  if (reading.warnings.length < maxWarnings) reading.warnings.push(storableText(message, 500));
+}
