@@ -120,7 +120,7 @@ export const uploadsAnswerSchema = z.object({
 export type UploadsAnswer = z.infer<typeof uploadsAnswerSchema>;
 
 /** A path is part of keys that an index holds. */
-export const maxPathBytes = 1024;
+const maxPathBytes = 1024;
 
 export const manifestEntrySchema = z.strictObject({
   output: z.string().max(128),
