@@ -70,7 +70,7 @@ describe('a step', () => {
         'foreach: {in: other.rows, pick: adress}',
         'command: [tool, "${item}"]',
       ],
-      '12:37 steps.scan.foreach.pick: rows of `other.rows` have no field `adress` | known: ip, host, port, protocol, state, service, product, version, tunnel, url',
+      '12:37 steps.scan.foreach.pick: rows of `other.rows` have no field `adress` | known: ip, host, hostnames, port, protocol, state, service, product, version, tunnel, extrainfo, title, cpes, scripts, url',
     ],
     [
       'that picks from lines',
@@ -206,7 +206,7 @@ describe('a step', () => {
     [
       'with an unknown record',
       [...ok, 'outputs: {a: {path: x, read: {format: jsonl, record: endpiont}}}'],
-      '12:58 steps.scan.outputs.a.read.record: `endpiont` is none of address, service, endpoint | did you mean `endpoint`?',
+      '12:58 steps.scan.outputs.a.read.record: `endpiont` is none of domain, address, dns, service, endpoint, certificate, technology, finding | did you mean `endpoint`?',
     ],
   ])('%s', (_, lines, expected) => {
     expect(problemsOf(withStep(...lines))).toContain(expected);
