@@ -1,6 +1,7 @@
 // The HTTP API for people and backends, under `/v1`. Every route takes `Authorization: Bearer TOKEN`;
 // faults are problem+json with a snake_case `code`; lists are `{items, next}`, `next` goes into `?after=`.
 import { z } from 'zod';
+import { namePattern } from './names.ts';
 import { recordTypes } from './records.ts';
 import { scanStatuses, stepStates, taskStatuses } from './states.ts';
 
@@ -219,6 +220,15 @@ export const createdTokenSchema = z.object({
   role: z.enum(tokenRoles),
   token: z.string(),
 });
+
+/** `POST /v1/secrets` (admin). The value goes in and never comes out again. */
+export const setSecretSchema = z.strictObject({
+  name: z.string().regex(namePattern),
+  /** What an environment variable can hold. */
+  value: z.string().min(1).max(65_536),
+});
+export const secretSchema = z.object({ name: z.string(), updatedAt: time, updatedBy: z.string() });
+export const secretListSchema = listOf(secretSchema);
 
 /** `GET /health/live` and `/health/ready`: the only open routes. */
 export const healthSchema = z.object({

@@ -10,6 +10,7 @@ import { type Allocation, capacityOf, fill, type PlaceableStep } from '#sonar/do
 import { renderCommand, renderTarget } from '#sonar/domain/render.ts';
 import type { RenderContext } from '#sonar/domain/render-values.ts';
 import { checkTarget, parseScope } from '#sonar/domain/scope.ts';
+import { dispatchedInputs, scanInputsOf } from '#sonar/domain/step-inputs.ts';
 import type { Settings } from '#sonar/platform/config.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { newId } from '#sonar/platform/ids.ts';
@@ -32,7 +33,8 @@ import {
   requestPass,
   takePendingTasks,
 } from '#sonar/stores/placement.ts';
-import { markStarved } from '#sonar/stores/steps.ts';
+import { missingSecrets } from '#sonar/stores/secrets.ts';
+import { markMissingSecrets, markStarved } from '#sonar/stores/steps.ts';
 import { readScanInputs } from './read-scan-inputs.ts';
 
 export interface PlaceParts {
@@ -76,6 +78,12 @@ export async function placeTasks(parts: PlaceParts): Promise<PassResult | undefi
   }
 }
 
+interface Plan {
+  row: PendingStepRow;
+  step: Step;
+  files: Definition['files'];
+}
+
 async function pass(tx: Db, parts: PlaceParts): Promise<PassResult> {
   const { settings } = parts;
   const workers = await eligibleWorkers(tx, settings.SONAR_ALIVE_WITHIN_MS);
@@ -87,15 +95,25 @@ async function pass(tx: Db, parts: PlaceParts): Promise<PassResult> {
   capacity.fleet = Math.min(capacity.fleet, maxPlacedPerPass);
 
   const rows = await pendingSteps(tx, maxPlacedPerPass);
-  const plans = new Map<string, { row: PendingStepRow; step: Step }>();
+  const plans = new Map<string, Plan>();
   const placeable: PlaceableStep[] = [];
   const definitions = new Map<string, Definition>();
   for (const row of rows) {
-    const step = (await definitionOf(tx, row, definitions)).steps.find(
-      (candidate) => candidate.name === row.step,
-    );
+    const { steps, files } = await definitionOf(tx, row, definitions);
+    const step = steps.find((candidate) => candidate.name === row.step);
     if (!step) continue;
-    plans.set(JSON.stringify([row.scan_id, row.step]), { row, step });
+    const missing = await secretsMissing(tx, row, step);
+    if (missing.join() !== row.missing_secrets.join()) {
+      await markMissingSecrets(tx, row.scan_id, row.step, missing);
+      parts.log.warn({
+        operation: missing.length > 0 ? 'secret_missing' : 'secret_set',
+        scanId: row.scan_id,
+        step: row.step,
+        secrets: missing,
+      });
+    }
+    if (missing.length > 0) continue;
+    plans.set(JSON.stringify([row.scan_id, row.step]), { row, step, files });
     const own = flying
       .filter((flight) => flight.scan_id === row.scan_id && flight.step === row.step)
       .reduce((sum, flight) => sum + flight.attempts, 0);
@@ -119,9 +137,15 @@ async function pass(tx: Db, parts: PlaceParts): Promise<PassResult> {
   const result: PassResult = { placed: [], refused: 0 };
   for (const allocation of allocations) {
     const plan = plans.get(JSON.stringify([allocation.scanId, allocation.step]));
-    if (plan) await dispatch(tx, parts, plan.row, plan.step, allocation, result);
+    if (plan) await dispatch(tx, parts, plan, allocation, result);
   }
   return result;
+}
+
+/** Asked in each pass: a secret may be set at any time, and what waits for it has not failed. */
+async function secretsMissing(tx: Db, row: PendingStepRow, step: Step): Promise<string[]> {
+  const names = [...new Set(Object.values(step.secrets))];
+  return names.length === 0 ? [] : missingSecrets(tx, row.workspace_id, names);
 }
 
 async function definitionOf(
@@ -142,21 +166,17 @@ async function definitionOf(
   return revision.compiled;
 }
 
-async function dispatch(
-  tx: Db,
-  parts: PlaceParts,
-  row: PendingStepRow,
-  step: Step,
-  allocation: Allocation,
-  result: PassResult,
-) {
+async function dispatch(tx: Db, parts: PlaceParts, plan: Plan, allocation: Allocation, result: PassResult) {
+  const { row, step } = plan;
   const tasks = await takePendingTasks(tx, row.scan_id, step.name, allocation.tasks);
   if (tasks.length === 0) return;
-  const inputs = await readScanInputs(tx, row.scan_id);
+  // A list of a million lines is not read for a command that does not name it.
+  const names = scanInputsOf(step);
+  const inputs = names.length === 0 ? {} : await readScanInputs(tx, row.scan_id, names);
   const dispatches: NewDispatch[] = [];
   const refusals: { taskId: PendingTaskRow['task_id']; reason: string }[] = [];
   for (const task of tasks) {
-    const rendered = render(row, step, task, allocation.tag, inputs);
+    const rendered = render(plan, task, allocation.tag, inputs);
     if (rendered.ok) dispatches.push(rendered.dispatch);
     else refusals.push({ taskId: task.task_id, reason: rendered.reason });
   }
@@ -179,8 +199,7 @@ async function dispatch(
 type Rendering = { ok: true; dispatch: NewDispatch } | { ok: false; reason: string };
 
 function render(
-  row: PendingStepRow,
-  step: Step,
+  { row, step, files }: Plan,
   task: PendingTaskRow,
   tag: string,
   inputs: RenderContext['inputs'],
@@ -202,7 +221,7 @@ function render(
     command: rendered.command,
     stdin: rendered.stdin,
     env: rendered.env,
-    inputs: step.inputs.map((input) => ({ name: input.name, as: input.as })),
+    inputs: dispatchedInputs(step, files),
     outputs: step.outputs.map((output) => ({
       name: output.name,
       path: output.path,
@@ -219,7 +238,8 @@ function render(
 
 /** Checked again at placement: the last gate before a command touches a host. */
 function targetFault(row: PendingStepRow, step: Step, context: RenderContext): string | undefined {
-  if (step.target === null) return undefined;
+  // The items of a batch were checked one by one before it was made.
+  if (step.target === null || step.foreach?.batch != null) return undefined;
   const rendered = renderTarget(step, context);
   if (!rendered.ok) return rendered.reason;
   const scope = parseScope(row.scope);

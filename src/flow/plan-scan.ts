@@ -6,11 +6,13 @@ import type { ScanId, TaskId } from '#sonar/contracts/ids.ts';
 import type { Database, Db } from '#sonar/db/pool.ts';
 import { childStepsOf, type PlanAction, planSteps, type StepFacts } from '#sonar/domain/plan.ts';
 import { isScanOpen } from '#sonar/domain/scan-states.ts';
+import { madeInputs } from '#sonar/domain/step-inputs.ts';
 import type { Settings } from '#sonar/platform/config.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import { findRevision } from '#sonar/stores/definitions.ts';
 import { insertExpansion, insertExpansionsOfParents } from '#sonar/stores/expansions.ts';
+import { inputsAreDue } from '#sonar/stores/input-files.ts';
 import { lockScan, recordTick, type ScanRow } from '#sonar/stores/scans.ts';
 import { activateStep, closeStep, type StepRow, stepsOfScan } from '#sonar/stores/steps.ts';
 import { foldTaskCounts } from '#sonar/stores/task-counts.ts';
@@ -34,6 +36,8 @@ export interface PlanPass {
   steps: Map<string, StepRow>;
   facts: Map<string, StepFacts>;
   made: number;
+  /** Tasks wait for input files that are to be made. */
+  inputsDue: boolean;
   /** Something was done that may let more be done: ask again. */
   progressed: boolean;
 }
@@ -63,6 +67,7 @@ const emptyPass = (scan: ScanRow, steps: Map<string, StepRow>): PlanPass => ({
   steps,
   facts: new Map(),
   made: 0,
+  inputsDue: false,
   progressed: false,
 });
 
@@ -102,6 +107,7 @@ async function runningPass(tx: Db, scan: ScanRow): Promise<PlanPass> {
     steps: actions.length > 0 ? await readSteps(tx, scan.scan_id) : before,
     facts,
     made,
+    inputsDue: await inputsAreDue(tx, scan.scan_id),
     progressed: actions.length > 0 || children.more,
   };
 }
@@ -135,6 +141,7 @@ async function act(tx: Db, scan: ScanRow, action: PlanAction): Promise<number> {
         sourcesId,
         definitionRevision: scan.definition_revision,
         noWork: action.work.noWork,
+        inputsDue: !action.work.noWork && madeInputs(step).length > 0,
       });
   }
 }
@@ -172,7 +179,12 @@ async function makeChildren(
       const idle = parents.filter((parent) => parent.no_work);
       const working = parents.filter((parent) => !parent.no_work);
       if (idle.length > 0)
-        made += await insertChildren(tx, owner, { ...child, noWork: true }, idle.map(childOf));
+        made += await insertChildren(
+          tx,
+          owner,
+          { ...child, noWork: true, inputsDue: false },
+          idle.map(childOf),
+        );
       if (working.length === 0) continue;
       if (step.foreach)
         await insertExpansionsOfParents(
@@ -181,7 +193,10 @@ async function makeChildren(
           step.name,
           working.map((parent) => ({ expansionId: newId(), taskId: parent.task_id })),
         );
-      else made += await insertChildren(tx, owner, { ...child, noWork: false }, working.map(childOf));
+      else {
+        const inputsDue = madeInputs(step).length > 0;
+        made += await insertChildren(tx, owner, { ...child, noWork: false, inputsDue }, working.map(childOf));
+      }
     }
   }
   await clearPlanDue(

@@ -4,9 +4,13 @@ import type { Db } from '#sonar/db/pool.ts';
 import type { RenderContext } from '#sonar/domain/render-values.ts';
 import { scanInputs } from '#sonar/stores/scans.ts';
 
-/** A scan's inputs as templates and foreach read them: lists as their lines, scalars as their text. */
-export async function readScanInputs(db: Db, scanId: ScanId): Promise<RenderContext['inputs']> {
-  const rows = await scanInputs(db, scanId);
+/** A scan's inputs (all, or those of the given names) as templates and foreach read them: lists as their lines, scalars as their text. */
+export async function readScanInputs(
+  db: Db,
+  scanId: ScanId,
+  names: readonly string[] | null = null,
+): Promise<RenderContext['inputs']> {
+  const rows = await scanInputs(db, scanId, names);
   return Object.fromEntries(
     rows.map((row) => [
       row.name,

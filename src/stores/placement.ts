@@ -54,7 +54,7 @@ export async function passIsWanted(db: Db): Promise<boolean> {
   const [row] = await db.rows<{ wanted: boolean }>(sql('placement.wanted')`
     select requested > served or exists (
       select from sonar.scan s join sonar.task t on t.scan_id = s.scan_id
-      where s.status = 'Running' and t.status = 'Pending'
+      where s.status = 'Running' and t.status = 'Pending' and not t.inputs_due
         and (t.not_before is null or t.not_before <= clock_timestamp())) as wanted
     from sonar.placement`);
   return row?.wanted ?? false;
@@ -87,18 +87,19 @@ export interface PendingStepRow {
   definition_revision: number;
   scope: Scope;
   step: string;
+  missing_secrets: string[];
   pending: number;
 }
 
 /** Steps of Running scans with due work; `pending` is counted no further than `cap`. */
 export function pendingSteps(db: Db, cap: number): Promise<PendingStepRow[]> {
   return db.rows(sql('placement.pending_steps')`
-    select s.scan_id, s.workspace_id, s.definition_name, s.definition_revision, s.scope, p.step, due.pending
+    select s.scan_id, s.workspace_id, s.definition_name, s.definition_revision, s.scope, p.step, p.missing_secrets, due.pending
     from sonar.scan s
     join sonar.scan_step p on p.scan_id = s.scan_id and p.state = 'open'
     cross join lateral (
       select count(*) as pending from (
-        select from sonar.task t where t.scan_id = p.scan_id and t.step = p.step and t.status = 'Pending'
+        select from sonar.task t where t.scan_id = p.scan_id and t.step = p.step and t.status = 'Pending' and not t.inputs_due
           and (t.not_before is null or t.not_before <= clock_timestamp()) limit ${cap}) capped) due
     where s.status = 'Running' and due.pending > 0
     order by s.scan_id, p.ordinal`);
@@ -120,7 +121,7 @@ export function takePendingTasks(
 ): Promise<PendingTaskRow[]> {
   return db.rows(sql('placement.take')`
     select task_id, item, item_ordinal, attempts from sonar.task
-    where scan_id = ${scanId} and step = ${step} and status = 'Pending'
+    where scan_id = ${scanId} and step = ${step} and status = 'Pending' and not inputs_due
       and (not_before is null or not_before <= clock_timestamp())
     order by item_ordinal, task_id limit ${limit} for update skip locked`);
 }

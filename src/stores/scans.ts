@@ -58,9 +58,10 @@ export async function insertScanInput(
 export function scanInputs(
   db: Db,
   scanId: ScanId,
+  names: readonly string[] | null,
 ): Promise<{ name: string; type: string; content: string }[]> {
   return db.rows(sql('scan.inputs')`
-    select name, type, content from sonar.scan_input where scan_id = ${scanId} order by name`);
+    select name, type, content from sonar.scan_input where scan_id = ${scanId} and (${names}::text[] is null or name = any(${names}::text[])) order by name`);
 }
 
 export async function findScan(db: Db, scanId: ScanId): Promise<ScanRow | undefined> {

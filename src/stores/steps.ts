@@ -12,6 +12,7 @@ export interface StepRow {
   sources_id: string | null;
   refused: number;
   starved_since: string | null;
+  missing_secrets: string[];
   note: string | null;
 }
 
@@ -28,7 +29,8 @@ export async function insertSteps(
 
 export function stepsOfScan(db: Db, scanId: ScanId): Promise<StepRow[]> {
   return db.rows(sql('step.of_scan')`
-    select step, ordinal, state, pins is not null as activated, sources_id, refused, starved_since, note
+    select step, ordinal, state, pins is not null as activated, sources_id, refused, starved_since,
+           missing_secrets, note
     from sonar.scan_step where scan_id = ${scanId} order by ordinal`);
 }
 
@@ -66,6 +68,18 @@ export async function addRefused(
 ): Promise<void> {
   await db.execute(sql('step.add_refused')`
     update sonar.scan_step set refused = refused + ${refused}, note = coalesce(${note}::text, note)
+    where scan_id = ${scanId} and step = ${step}`);
+}
+
+/** What the step's Pending tasks wait for; none: nothing any more. */
+export async function markMissingSecrets(
+  db: Db,
+  scanId: ScanId,
+  step: string,
+  names: readonly string[],
+): Promise<void> {
+  await db.execute(sql('step.mark_missing_secrets')`
+    update sonar.scan_step set missing_secrets = ${names}::text[]
     where scan_id = ${scanId} and step = ${step}`);
 }
 

@@ -24,7 +24,11 @@ export interface WorkControl {
 }
 
 /** @throws the system's errors of this worker's own disk. */
-export async function work(context: AttemptContext, control: WorkControl): Promise<WorkEnd> {
+export async function work(
+  context: AttemptContext,
+  control: WorkControl,
+  secrets: Readonly<Record<string, string>>,
+): Promise<WorkEnd> {
   const { message, folders } = context;
   await makeFolders(context);
 
@@ -42,7 +46,7 @@ export async function work(context: AttemptContext, control: WorkControl): Promi
 
   const prepared = await prepareCommand(context, inputs.paths);
   if ('problem' in prepared) return withoutStart(context, control, prepared.problem);
-  const end = await run(context, control, prepared);
+  const end = await run(context, control, { ...prepared, env: { ...prepared.env, ...secrets } });
   switch (end.kind) {
     case 'helper_lost':
       return { kind: 'interrupted', detail: 'the spawn helper was killed, and the command with it' };

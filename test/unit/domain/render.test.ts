@@ -18,6 +18,7 @@ function stepOf(command: string[], more: Partial<Step> = {}): Step {
     command: command.map(template),
     stdin: null,
     env: {},
+    secrets: {},
     outputs: [],
     okExit: [0],
     maxConcurrent: null,
