@@ -63,7 +63,9 @@ export function scanRoutes(instance: FastifyInstance, parts: ApiParts): void {
     '/v1/definitions',
     { ...operator, schema: { body: definitionBodySchema, response: { 200: definitionSchema } } },
     async (request) =>
-      definitionView(await applyDefinition(database, request.token.workspace_id, request.body.source)),
+      definitionView(
+        await applyDefinition(database, request.token.workspace_id, request.body.source, request.body.files),
+      ),
   );
 
   app.get(

@@ -8,9 +8,9 @@ import type { Service } from '#sonar/platform/service.ts';
 import type { ApiParts } from './api-parts.ts';
 import { createAuthentication } from './authentication.ts';
 import { assertStorable, badRequest, utf8Of } from './hostile-text.ts';
+import { materialRoutes } from './material-routes.ts';
 import { sendProblem } from './problem.ts';
 import { scanRoutes } from './scan-routes.ts';
-import { secretRoutes } from './secret-routes.ts';
 import { workerRoutes } from './worker-routes.ts';
 
 export interface ApiServer extends Service {
@@ -101,7 +101,7 @@ export async function buildApp(parts: ApiParts): Promise<FastifyInstance> {
     return reply.status(ok ? 200 : 503).send({ status: ok ? 'ok' : 'unready', checks });
   });
   scanRoutes(app, parts);
-  secretRoutes(app, parts);
+  materialRoutes(app, parts);
   workerRoutes(app, parts);
   app.get('/v1/openapi.json', { config: { access: 'viewer' }, schema: { hide: true } }, () => app.swagger());
   return app;

@@ -58,6 +58,10 @@ export const outputObjectKey = (
   sha256: string,
 ): string => `${workspaceId}/scans/${scanId}/${attemptId}/${sha256}`;
 
+/** What a person uploads: of each upload its own, so that a broken one is never in the way of a whole one. */
+export const uploadedObjectKey = (workspaceId: string, sha256: string, upload: string): string =>
+  `${workspaceId}/files/${sha256}/${upload}`;
+
 /** Made by Sonar itself for the tasks of a scan: batches and merged inputs. The same bytes are the same object. */
 export const inputObjectKey = (workspaceId: string, scanId: ScanId, sha256: string): string =>
   `${workspaceId}/scans/${scanId}/inputs/${sha256}`;

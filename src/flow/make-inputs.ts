@@ -20,6 +20,7 @@ import {
 } from '#sonar/stores/input-files.ts';
 import { lockScan, type ScanRow } from '#sonar/stores/scans.ts';
 import { addRefused } from '#sonar/stores/steps.ts';
+import { scanInputFile } from '#sonar/stores/stored-files.ts';
 import type { ExpandParts } from './commit-expansion.ts';
 import { onSourceFault } from './fail-scan.ts';
 import { InputSpool, type StoredInput } from './input-spool.ts';
@@ -128,6 +129,26 @@ async function makeOne(
 ): Promise<number> {
   const { scan } = making;
   const owner = { scanId: scan.scan_id, workspaceId: scan.workspace_id };
+  const given =
+    spec.from.kind === 'input' && spec.as === 'file'
+      ? await scanInputFile(parts.database, scan.scan_id, spec.from.input)
+      : undefined;
+  if (given !== undefined) {
+    // Stored as it is: the scan's file is the step's.
+    const { object_key: objectKey, size, sha256 } = given;
+    const file = {
+      objectKey,
+      size,
+      sha256,
+      ownerId,
+      step: step.name,
+      input: spec.name,
+      lines: 1,
+      refused: 0,
+    };
+    await insertInputFile(parts.database, owner, file);
+    return 1;
+  }
   await using spool = new InputSpool(parts.settings.SONAR_OUTPUT_CAP_BYTES);
   const writing = new LineWriting(spool, spec, targetInput(step) === spec.name ? making.scope : null);
   if (spec.as === 'file') await writeBytes(parts, making, step, spec, footing, writing);

@@ -38,13 +38,15 @@ export function unseal(keys: MasterKeys, place: string, { keyId, sealed }: Seale
       `${place} was sealed with master key "${keyId}", which SONAR_MASTER_KEYS does not hold any more; set it again`,
     );
   const bytes = Buffer.from(sealed.slice(prefix.length), 'base64url');
-  const decipher = createDecipheriv(algorithm, sealingKey(master), bytes.subarray(0, nonceBytes));
-  decipher.setAAD(Buffer.from(place));
   try {
+    const decipher = createDecipheriv(algorithm, sealingKey(master), bytes.subarray(0, nonceBytes), {
+      // A shorter tag is refused: it would be easier to guess.
+      authTagLength: tagBytes,
+    });
+    decipher.setAAD(Buffer.from(place));
     decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes));
-    return Buffer.concat([decipher.update(bytes.subarray(nonceBytes + tagBytes)), decipher.final()]).toString(
-      'utf8',
-    );
+    const body = bytes.subarray(nonceBytes + tagBytes);
+    return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8');
   } catch (error) {
     throw new SonarError('internal', `${place} does not open: it was altered`, { cause: error });
   }

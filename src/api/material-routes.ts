@@ -2,18 +2,45 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import {
+  confirmFilesAnswerSchema,
+  confirmFilesSchema,
+  filePlacesAnswerSchema,
+  filePlacesSchema,
   pageQuerySchema,
   secretListSchema,
   secretSchema,
   setSecretSchema,
 } from '#sonar/contracts/scan-api.ts';
 import { setSecret } from '#sonar/flow/keep-secrets.ts';
+import { confirmFiles, placesForFiles } from '#sonar/flow/store-files.ts';
 import { listSecrets, type SecretRow } from '#sonar/stores/secrets.ts';
 import type { ApiParts } from './api-parts.ts';
 import { page, readCursor } from './paging.ts';
 
-export function secretRoutes(instance: FastifyInstance, parts: ApiParts): void {
+export function materialRoutes(instance: FastifyInstance, parts: ApiParts): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
+
+  app.post(
+    '/v1/files',
+    {
+      config: { access: 'operator' },
+      schema: { body: filePlacesSchema, response: { 200: filePlacesAnswerSchema } },
+    },
+    async (request) => ({
+      files: await placesForFiles(parts, request.token.workspace_id, request.body.files),
+    }),
+  );
+
+  app.post(
+    '/v1/files/confirm',
+    {
+      config: { access: 'operator' },
+      schema: { body: confirmFilesSchema, response: { 200: confirmFilesAnswerSchema } },
+    },
+    async (request) => ({
+      stored: await confirmFiles(parts, request.token.workspace_id, request.body.files),
+    }),
+  );
 
   app.post(
     '/v1/secrets',
