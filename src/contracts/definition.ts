@@ -74,6 +74,8 @@ export interface FileSpec {
   /** As written: relative to the definition's own file. */
   path: string;
   kind: 'file' | 'directory';
+  /** Of its content with all paths; workers keep what they have fetched by it. Empty until it is applied. */
+  digest: string;
 }
 
 /** How an output's bytes become rows, and rows records. */

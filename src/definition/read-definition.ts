@@ -91,7 +91,7 @@ function readFiles(reading: FieldReading, place: Entry | undefined): Record<stri
     if (path === null) continue;
     if (path === '') reading.fault(entry, `the path of \`${entry.key}\` is empty`);
     else if (path.includes('${')) reading.fault(entry, `\`${path}\` holds a template; paths are fixed`);
-    files.push([entry.key, { path, kind: 'file' }]);
+    files.push([entry.key, { path, kind: 'file', digest: '' }]);
   }
   return Object.fromEntries(files);
 }

@@ -25,11 +25,15 @@ export function targetInput(step: Step): string | null {
   return only?.kind === 'in' ? only.name : null;
 }
 
+interface DispatchedInput {
+  name: string;
+  as: 'file' | 'directory';
+  /** Of its whole content, where many tasks share it. */
+  digest?: string;
+}
+
 /** Everything that a worker fetches for a task of the step. */
-export function dispatchedInputs(
-  step: Step,
-  files: Definition['files'],
-): { name: string; as: 'file' | 'directory' }[] {
+export function dispatchedInputs(step: Step, files: Definition['files']): DispatchedInput[] {
   const { foreach } = step;
   const formOf = (as: string): 'file' | 'directory' => (as === 'directory' ? 'directory' : 'file');
   return [
@@ -39,6 +43,7 @@ export function dispatchedInputs(
     ...namesOf(step, 'file').map((name) => ({
       name: fileInput(name),
       as: formOf(files[name]?.kind ?? 'file'),
+      ...(files[name] === undefined ? {} : { digest: files[name].digest }),
     })),
   ];
 }

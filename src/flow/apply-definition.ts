@@ -1,6 +1,6 @@
 // A definition's text and its files become a revision; the same again are the same revision.
 import { createHash } from 'node:crypto';
-import type { Definition } from '#sonar/contracts/definition.ts';
+import type { Definition, JsonValue } from '#sonar/contracts/definition.ts';
 import type { UploadedFiles } from '#sonar/contracts/scan-api.ts';
 import type { Database } from '#sonar/db/pool.ts';
 import { compileDefinition } from '#sonar/definition/compile.ts';
@@ -32,8 +32,7 @@ export async function applyDefinition(
   await checkStored(database, workspaceId, files, problems);
   if (problems.length > 0) throw withProblems(problems);
   const sourceSha256 = createHash('sha256').update(source).digest('hex');
-  const filesSha256 =
-    files.length === 0 ? '' : createHash('sha256').update(canonicalJson(uploaded)).digest('hex');
+  const filesSha256 = Object.keys(uploaded).length === 0 ? '' : digestOf(uploaded);
   return database.transaction(async (tx) => {
     await ensureDefinition(tx, workspaceId, definition.name);
     const latest = (await lockDefinition(tx, workspaceId, definition.name)) ?? 0;
@@ -52,6 +51,9 @@ export async function applyDefinition(
   });
 }
 
+const digestOf = (content: JsonValue): string =>
+  createHash('sha256').update(canonicalJson(content)).digest('hex');
+
 const withProblems = (problems: readonly Problem[]): SonarError =>
   new SonarError('invalid', `the definition has ${problems.length} problem(s)`, { details: { problems } });
 
@@ -60,7 +62,7 @@ function withFiles(definition: Definition, uploaded: UploadedFiles, problems: Pr
   const files: Definition['files'] = {};
   for (const [name, { path }] of Object.entries(definition.files)) {
     const given = Object.hasOwn(uploaded, name) ? uploaded[name] : undefined;
-    files[name] = { path, kind: given?.kind ?? 'file' };
+    files[name] = { path, kind: given?.kind ?? 'file', digest: digestOf(given ?? null) };
     const message = given === undefined ? `\`${path}\` was not uploaded` : contentFault(given);
     const hint = 'sonar definition apply FILE uploads the files beside the definition';
     if (message !== null) problems.push({ path: `files.${name}`, message, hint });

@@ -15,7 +15,7 @@ const scanStep = (...lines: string[]) =>
 describe('the examples compile as they stand', () => {
   test('domain-survey', () => {
     const { files, steps } = compiled(exampleText('domain-survey'));
-    expect(files).toEqual({ templates: { path: './nuclei-templates', kind: 'file' } });
+    expect(files).toEqual({ templates: { path: './nuclei-templates', kind: 'file', digest: '' } });
     const [, resolve, web, findings] = steps;
     expect(resolve).toMatchObject({
       inputs: [{ name: 'hosts', as: 'lines', pick: 'host', unique: true }],
