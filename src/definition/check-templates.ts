@@ -64,6 +64,11 @@ function partFault(
       return inFault(draft, template, part.name);
     case 'batch':
       if (use === 'target') return { message: 'a batch is checked item by item', hint: 'write `${item}`' };
+      if (use === 'stdin' && draft.step.foreach?.batch?.as === 'directory')
+        return {
+          message: '`${batch}` is a directory, and no standard input',
+          hint: 'write it in the command',
+        };
       if (draft.step.foreach?.batch != null || draft.foreach?.batch != null) return null;
       return {
         message: '`${batch}`: the step has no batches',
@@ -161,6 +166,8 @@ function inFault(draft: StepDraft, { use, parts }: PlacedTemplate, name: string)
       ),
     };
   }
+  if (use === 'stdin' && input.spec.as === 'directory')
+    return { message: `\`\${in.${name}}\` is a directory, and no standard input`, hint: 'write `as: file`' };
   if (use !== 'target') return null;
   if (parts.length > 1)
     return { message: 'a file as `target` stands alone', hint: `write \`\${in.${name}}\`` };

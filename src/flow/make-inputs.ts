@@ -272,7 +272,6 @@ async function writeBytes(
     await writing.bytes(await readVerified(parts.objects, file));
 }
 
-// oxlint-disable-next-line typescript/require-await -- an async iterable over what is there already
 async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {
   yield bytes;
 }

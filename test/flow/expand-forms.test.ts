@@ -83,7 +83,9 @@ describe('unique', () => {
       { rows: { 'rows.jsonl': jsonl({ host: 'b' }, { host: 'c' }) } },
     );
     await lab.plan(scan);
-    expect((await items(lab, scan)).toSorted()).toEqual([1, '1', 'a', 'b', 'c'].toSorted());
+    const texts = (await items(lab, scan)).map((item) => JSON.stringify(item));
+    expect(new Set(texts)).toEqual(new Set(['1', '"1"', '"a"', '"b"', '"c"']));
+    expect(texts).toHaveLength(5);
   });
 
   test('of which nothing is new comes to a no-work task of that parent', async () => {
@@ -260,7 +262,7 @@ describe('batch', () => {
       { inputs: { lines: ['one', 'two'] } },
     );
     const host = (...names: string[]) => ({
-      rows: { 'rows.jsonl': jsonl(...names.map((name) => ({ host: `${name}` }))) },
+      rows: { 'rows.jsonl': jsonl(...names.map((name) => ({ host: name }))) },
     });
     await fill(
       lab,
@@ -376,11 +378,7 @@ describe('files', () => {
     expect(await argvOf(lab, attempts[0]!)).toEqual(['probe', '<_item>', '-rf.txt']);
     expect(await dispatchOf(lab, attempts[0]!)).toMatchObject({ inputs: [{ name: '_item', as: 'file' }] });
     const contents = await Promise.all(attempts.map((attempt) => grantedInput(lab, attempt, '_item')));
-    expect(contents).toEqual(
-      Object.entries(files)
-        .toSorted()
-        .map(([path, text]) => ({ [path]: text })),
-    );
+    expect(contents).toEqual([{ '-rf.txt': 'C' }, { 'a.txt': 'A' }, { 'deep/b.txt': 'B' }]);
   });
 
   test('of all tasks go in batches into one folder each, once by their content', async () => {

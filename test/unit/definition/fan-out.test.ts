@@ -220,6 +220,16 @@ test.each<[string, string[], string[]]>([
     ],
   ],
   [
+    'folders as standard input',
+    [all, 'foreach: {in: other.lines, batch: 2}', 'inputs: {x: {from: other.rows}}', 'stdin: ${batch}'],
+    ['15:12 steps.scan.stdin: `${batch}` is a directory, and no standard input | write it in the command'],
+  ],
+  [
+    'a folder as standard input',
+    [all, 'inputs: {x: {from: other.rows}}', 'stdin: ${in.x}'],
+    ['14:12 steps.scan.stdin: `${in.x}` is a directory, and no standard input | write `as: file`'],
+  ],
+  [
     'secrets in the wrong place',
     ['secrets: [Bad, ok, ok, SONAR-X]', 'env: {OK: "1", A: "${secret.ok}"}'],
     [

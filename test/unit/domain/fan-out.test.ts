@@ -48,8 +48,8 @@ describe('split', () => {
         const pieces = piecesOf(text, Math.min(32, length + more)).map((piece) => parseCidr(piece)!);
         expect(pieces[0]?.first).toBe(whole.first);
         expect(pieces.at(-1)?.last).toBe(whole.last);
-        for (const [index, piece] of pieces.entries())
-          if (index > 0) expect(piece.first).toBe((pieces[index - 1]?.last ?? 0n) + 1n);
+        const gaps = pieces.slice(1).filter(({ first }, index) => first !== (pieces[index]?.last ?? 0n) + 1n);
+        expect(gaps).toEqual([]);
       }),
       { seed, numRuns: 200 },
     );
@@ -87,9 +87,10 @@ test('a value in a file is one line there, whatever it holds', () => {
     fc.property(fc.constantFrom('lines' as const, 'jsonl' as const), hostileValue, (form, value) => {
       const written = lineOf(form, value);
       if (!written.ok) return;
+      const back: unknown = form === 'jsonl' ? JSON.parse(written.line) : written.line;
+      const text = typeof value === 'string' ? value : JSON.stringify(value);
       expect(`${written.line}\n`.split(/\r\n|[\n\r\v\f\u0085\u2028\u2029]/)).toHaveLength(2);
-      if (form === 'jsonl') expect(JSON.parse(written.line)).toEqual(JSON.parse(JSON.stringify(value)));
-      else expect(written.line).toBe(String(value));
+      expect(back).toEqual(form === 'jsonl' ? JSON.parse(JSON.stringify(value)) : text);
     }),
     { seed, numRuns: 2_000 },
   );
@@ -115,7 +116,7 @@ describe('no item of a group', () => {
     fc.assert(
       fc.property(rows, command, (group, args) => {
         const fold = new GroupFold('ip', '10.0.0.1');
-        for (const row of group) fold.add(row as Row);
+        for (const row of group) fold.add(row);
         const step = stepWith({
           command: ['tool', ...args].map((text) => parseTemplate(text).parts.map(({ part }) => part)),
         });
@@ -147,8 +148,8 @@ test('a group holds the distinct values of each other field, in their order', ()
     { ip: 'x', port: 1, list: [1], late: '' },
     { ip: 'x', port: 2, late: 'v', none: null },
     JSON.parse('{"ip": "x", "__proto__": 7}') as Row,
-  ])
-    fold.add(row as Row);
+  ] as Row[])
+    fold.add(row);
   expect(JSON.stringify(fold.item)).toBe('{"ip":"x","port":[2,1],"list":[[1]],"late":["v"],"__proto__":[7]}');
 });
 
