@@ -4,6 +4,7 @@ import type { PlanReport, ReconcilerActivities } from '#sonar/contracts/activiti
 import { cancelScan } from '#sonar/flow/cancel-scan.ts';
 import { expandItems } from '#sonar/flow/expand-items.ts';
 import { maintainScans } from '#sonar/flow/maintain-scans.ts';
+import { makeWaitingInputs } from '#sonar/flow/make-inputs.ts';
 import { type PlaceParts, placeTasks, requestPlacement } from '#sonar/flow/place-tasks.ts';
 import { planScan } from '#sonar/flow/plan-scan.ts';
 import { reportScan } from '#sonar/flow/report-scan.ts';
@@ -71,10 +72,14 @@ async function plan(
     made += pass.made;
     const expansions = pass.definition && [...pass.facts.values()].some((fact) => fact.openExpansions);
     let progressed = pass.progressed;
-    if (pass.definition && (expansions || progressed)) {
+    if (pass.definition && (expansions || progressed || pass.inputsDue)) {
       const expanded = await expandItems(parts, pass.scan, pass.definition, pass.steps, budget);
       made += expanded.made;
       progressed ||= expanded.made > 0 || expanded.more;
+      if (pass.inputsDue) {
+        const waiting = await makeWaitingInputs(parts, pass.scan, pass.definition, budget);
+        progressed ||= waiting.released > 0 || waiting.more;
+      }
     }
     const more = progressed && (budget.aborted || round >= maxRounds);
     if (!progressed || more) return reportScan(parts.database, pass, made, more);

@@ -1,6 +1,7 @@
 // The `sonar` program.
 import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
+import { text as textOf } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
 // Stripping the types of a start's thirty files takes longer than all the rest of it: kept from run to run.
@@ -35,4 +36,5 @@ process.exitCode = await runCli(process.argv.slice(2), {
     };
   },
   exitNow: (code) => process.exit(code),
+  readStdin: () => textOf(process.stdin),
 });

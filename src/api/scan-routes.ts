@@ -41,6 +41,7 @@ import { findScan, listScans, type ScanRow } from '#sonar/stores/scans.ts';
 import { findTask, listTasks, type TaskViewRow } from '#sonar/stores/task-views.ts';
 import { listWorkers } from '#sonar/stores/workers.ts';
 import type { ApiParts } from './api-parts.ts';
+import { cursorId, page, readCursor, splitCursor } from './paging.ts';
 import { inventoryItem, scanDetail, scanView, taskView, workerView } from './views.ts';
 
 const viewer = { config: { access: 'viewer' as const } };
@@ -67,7 +68,9 @@ export function scanRoutes(instance: FastifyInstance, parts: ApiParts): void {
     '/v1/definitions',
     { ...operator, schema: { body: definitionBodySchema, response: { 200: definitionSchema } } },
     async (request) =>
-      definitionView(await applyDefinition(database, request.token.workspace_id, request.body.source)),
+      definitionView(
+        await applyDefinition(database, request.token.workspace_id, request.body.source, request.body.files),
+      ),
   );
 
   app.get(
@@ -282,38 +285,4 @@ function definitionView(row: RevisionRow) {
     steps: row.compiled.steps.map((step) => step.name),
     appliedAt: row.applied_at,
   };
-}
-
-/** One row more than asked was read: it says whether there is a next page, and is left out. */
-function page<Row, Item>(rows: Row[], limit: number, view: (row: Row) => Item, cursor: (row: Row) => string) {
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  return {
-    items: shown.map(view),
-    next: rows.length > limit && last ? Buffer.from(cursor(last)).toString('base64url') : null,
-  };
-}
-
-function readCursor(after: string | undefined): string | undefined {
-  if (after === undefined) return undefined;
-  const cursor = Buffer.from(after, 'base64url').toString();
-  if (cursor === '' || cursor.includes('\0')) throw foreignCursor();
-  return cursor;
-}
-
-const foreignCursor = (): SonarError =>
-  new SonarError('invalid', '"after" is not a cursor that this api gave');
-
-function cursorId(after: string | undefined): string | null {
-  const id = readCursor(after);
-  if (id === undefined || uuidPattern.test(id)) return id ?? null;
-  throw foreignCursor();
-}
-
-function splitCursor(after: string | undefined): string[] {
-  const cursor = readCursor(after);
-  if (cursor === undefined) return [];
-  const space = cursor.indexOf(' ');
-  if (space < 0) throw foreignCursor();
-  return [cursor.slice(0, space), cursor.slice(space + 1)];
 }

@@ -9,6 +9,7 @@ import type { Service } from '#sonar/platform/service.ts';
 import type { ApiParts } from './api-parts.ts';
 import { createAuthentication } from './authentication.ts';
 import { assertStorable, badRequest, utf8Of } from './hostile-text.ts';
+import { materialRoutes } from './material-routes.ts';
 import { sendProblem } from './problem.ts';
 import { scanRoutes } from './scan-routes.ts';
 import { workerRoutes } from './worker-routes.ts';
@@ -112,6 +113,7 @@ export async function buildApp(parts: ApiParts): Promise<FastifyInstance> {
     },
   );
   scanRoutes(app, parts);
+  materialRoutes(app, parts);
   workerRoutes(app, parts);
   app.get('/v1/openapi.json', { config: { access: 'viewer' }, schema: { hide: true } }, () => app.swagger());
   return app;

@@ -12,6 +12,7 @@ import type {
 } from '#sonar/contracts/scan-api.ts';
 import type { Db } from '#sonar/db/pool.ts';
 import type { RecordState } from '#sonar/domain/inventory-fold.ts';
+import { missingSecretsNote } from '#sonar/flow/report-scan.ts';
 import { findRevision } from '#sonar/stores/definitions.ts';
 import { unfinishedFinalizations } from '#sonar/stores/finalizations.ts';
 import { type InventoryRow, recordCounts } from '#sonar/stores/inventory.ts';
@@ -75,7 +76,9 @@ function stepView(row: StepRow, counts: readonly TaskCount[], definition: Defini
     },
     refused: row.refused,
     starvedSince: row.starved_since,
-    note: row.note,
+    note:
+      [missingSecretsNote(row.missing_secrets), row.note ?? ''].filter((note) => note !== '').join('; ') ||
+      null,
   };
 }
 

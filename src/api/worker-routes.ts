@@ -79,8 +79,7 @@ export function workerRoutes(instance: FastifyInstance, parts: ApiParts): void {
           reason: 'the attempt is unknown',
           serverTime: new Date().toISOString(),
         };
-      const answer = await acceptStarted(parts.database, attempt, request.body);
-      return answer;
+      return acceptStarted(parts, attempt, await stepOf(parts, attempt), request.body);
     },
   );
 

@@ -3,9 +3,11 @@ import type { z } from 'zod';
 import type { RecordType } from '#sonar/contracts/records.ts';
 import {
   type CreateToken,
+  confirmFilesAnswerSchema,
   createdTokenSchema,
   definitionListSchema,
   definitionSchema,
+  filePlacesAnswerSchema,
   inventoryListSchema,
   problemSchema,
   retriedSchema,
@@ -13,8 +15,11 @@ import {
   scanDetailSchema,
   scanListSchema,
   scanSchema,
+  secretListSchema,
+  secretSchema,
   taskListSchema,
   taskSchema,
+  type UploadedFiles,
   validationSchema,
   workerListSchema,
 } from '#sonar/contracts/scan-api.ts';
@@ -108,11 +113,33 @@ export function createApiClient(connection: Connection, options: ClientOptions =
         validationSchema,
       ),
     /** The name stands in the text. */
-    applyDefinition: (source: string) =>
+    applyDefinition: (source: string, files?: UploadedFiles) =>
       ask(
-        { method: 'POST', path: '/v1/definitions', what: 'apply a definition', body: { source } },
+        {
+          method: 'POST',
+          path: '/v1/definitions',
+          what: 'apply a definition',
+          body: files === undefined ? { source } : { source, files },
+        },
         definitionSchema,
       ),
+    filePlaces: (files: { sha256: string; size: number }[]) =>
+      ask(
+        { method: 'POST', path: '/v1/files', what: 'store files', body: { files } },
+        filePlacesAnswerSchema,
+      ),
+    confirmFiles: (files: { sha256: string; size: number; upload: string }[]) =>
+      ask(
+        { method: 'POST', path: '/v1/files/confirm', what: 'store files', body: { files } },
+        confirmFilesAnswerSchema,
+      ),
+    setSecret: (name: string, value: string) =>
+      ask({ method: 'POST', path: '/v1/secrets', what: 'set secrets', body: { name, value } }, secretSchema),
+    secrets: list<Record<never, never>, z.infer<typeof secretListSchema>['items'][number]>(
+      '/v1/secrets',
+      'list secrets',
+      secretListSchema,
+    ),
     definitions: list<Record<never, never>, z.infer<typeof definitionSchema>>(
       '/v1/definitions',
       'list definitions',

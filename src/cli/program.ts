@@ -9,6 +9,7 @@ import { addServeCommand } from './commands/local-serve.ts';
 import { addUpCommand } from './commands/local-up.ts';
 import { addWorkerStartCommand } from './commands/local-worker.ts';
 import { addScanCommands } from './commands/scan.ts';
+import { addSecretCommands } from './commands/secret.ts';
 import { addTaskCommands } from './commands/task.ts';
 import { addTokenCommands } from './commands/token.ts';
 import { addWorkerCommands } from './commands/worker.ts';
@@ -73,6 +74,7 @@ export async function runCli(words: readonly string[], surroundings: Surrounding
   const worker = addWorkerCommands(program, run);
   addWorkerStartCommand(worker, run);
   addTokenCommands(program, run);
+  addSecretCommands(program, run);
   try {
     await program.parseAsync([...words], { from: 'user' });
     return exitCode;

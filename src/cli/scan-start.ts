@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { resolve } from 'node:path';
 import { namePattern } from '#sonar/contracts/names.ts';
 import type { ScanView, StartScan } from '#sonar/contracts/scan-api.ts';
 import { isSonarError, SonarError } from '#sonar/platform/errors.ts';
+import type { ApiClient } from './api-client.ts';
 import { type ExitCode, exitCodes, scanExitCode } from './exit-codes.ts';
 import { followScan, lastSeen, summaryOf } from './follow-scan.ts';
 import { safeText } from './safe-text.ts';
@@ -11,6 +13,7 @@ import { watchScan } from './watch-scan.ts';
 
 export interface StartOptions {
   input?: string[];
+  file?: string[];
   allow?: string[];
   deny?: string[];
   scope?: string;
@@ -28,6 +31,7 @@ export async function startScan(
 ): Promise<ExitCode> {
   const body = startBody(definition, options, session.surroundings.workingDirectory);
   const client = await session.api();
+  Object.assign(body.inputs ?? {}, await uploadInputs(session, client, options.file ?? []));
   const scan = await client.startScan(body).catch((error: unknown) => {
     throw withWayOut(error, definition, body.clientKey as string);
   });
@@ -60,6 +64,24 @@ export function startBody(definition: string, options: StartOptions, workingDire
     ...(options.name === undefined ? {} : { name: options.name }),
     ...(scope === undefined ? {} : { scope }),
   };
+}
+
+/** Inputs of type `file`, by the hash under which they are stored. */
+async function uploadInputs(
+  session: Session,
+  client: ApiClient,
+  words: readonly string[],
+): Promise<Record<string, { sha256: string }>> {
+  const inputs: [string, { sha256: string }][] = [];
+  for (const word of words) {
+    const at = word.indexOf('=');
+    if (at <= 0) throw new SonarError('usage', `--file ${word}: write it as name=path`);
+    const name = word.slice(0, at);
+    const file = resolve(session.surroundings.workingDirectory, word.slice(at + 1));
+    const { uploadFile } = await import('./file-upload.ts');
+    inputs.push([name, { sha256: await uploadFile(client, file, `--file ${name}`) }]);
+  }
+  return Object.fromEntries(inputs);
 }
 
 function withWayOut(error: unknown, definition: string, key: string): unknown {

@@ -18,6 +18,8 @@ export interface Surroundings {
   onInterrupt: (interrupted: () => void) => () => void;
   /** Ends the process at once. */
   exitNow: (code: number) => never;
+  /** All of standard input. */
+  readStdin: () => Promise<string>;
 }
 
 export interface GlobalOptions {

@@ -1,7 +1,17 @@
 // A compiled definition: what `definition/` makes of the YAML text, what PostgreSQL keeps as jsonb
 // beside the text, and what planning, placement and finalization read. Types only.
 
-export const inputTypes = ['text', 'number', 'flag', 'lines', 'domains', 'hosts', 'cidrs', 'urls'] as const;
+export const inputTypes = [
+  'text',
+  'number',
+  'flag',
+  'lines',
+  'domains',
+  'hosts',
+  'cidrs',
+  'urls',
+  'file',
+] as const;
 export type InputType = (typeof inputTypes)[number];
 /** Input types whose value is a list of lines, one item each. */
 export const listInputTypes: readonly InputType[] = ['lines', 'domains', 'hosts', 'cidrs', 'urls'];
@@ -23,17 +33,49 @@ export interface Scope {
 /** `inputs.domains`, or an output of an upstream step. */
 export type Source = { kind: 'input'; input: string } | { kind: 'output'; step: string; output: string };
 
+/** How values are put into one file: a text a line, a JSON value a line; or files into one folder. */
+export const listForms = ['lines', 'jsonl', 'directory'] as const;
+export type ListForm = (typeof listForms)[number];
+
 export interface ForeachSpec {
   in: Source;
   /** A field of the row: the item is that value, rows without it are passed over. Null: the whole row. */
   pick: string | null;
+  /** Each value once within the scan: a second task is never made of it. */
+  unique: boolean;
+  /** All rows with one value of this field are one item: the field, and of every other its distinct values. */
+  group: string | null;
+  /** So many items a task, in their order, in the file (or folder) `${batch}`. */
+  batch: { size: number; as: ListForm } | null;
+  /** Networks larger than this prefix are split into networks of it; everything else stays as it is. */
+  split: number | null;
+  /** The output's files are the items, rather than its rows. */
+  files: boolean;
 }
+
+export const stepInputForms = ['file', ...listForms] as const;
+export type StepInputForm = (typeof stepInputForms)[number];
 
 export interface StepInputSpec {
   name: string;
-  from: { step: string; output: string };
-  /** `file`: the one file of the parent (a `single` need). `directory`: one folder per upstream task. */
-  as: 'file' | 'directory';
+  from: Source;
+  /**
+   * `file`: the one file of a `single` need as it is; of an `all` need the files one after another. `directory`:
+   * the files; of an `all` need in one folder a task. `lines`, `jsonl`: one file made of the rows.
+   */
+  as: StepInputForm;
+  pick: string | null;
+  /** Each line once in the file. */
+  unique: boolean;
+}
+
+/** A file or a folder that belongs to the definition; what is in it was uploaded when it was applied. */
+export interface FileSpec {
+  /** As written: relative to the definition's own file. */
+  path: string;
+  kind: 'file' | 'directory';
+  /** Of its content with all paths; workers keep what they have fetched by it. Empty until it is applied. */
+  digest: string;
 }
 
 /** How an output's bytes become rows, and rows records. */
@@ -54,11 +96,13 @@ export interface OutputSpec {
   optional: boolean;
 }
 
-/** A piece of one argument. References are resolved at placement, except `in` and `out`: worker paths. */
+/** A piece of one argument. References are resolved at placement, except files and `out`: worker paths. */
 export type TemplatePart =
   | { kind: 'text'; text: string }
   | { kind: 'item'; path: string[]; join: string | null }
   | { kind: 'inputs'; name: string; join: string | null }
+  | { kind: 'batch' }
+  | { kind: 'file'; name: string }
   | { kind: 'in'; name: string }
   | { kind: 'out'; name: string };
 export type Template = TemplatePart[];
@@ -82,6 +126,8 @@ export interface Step {
   command: Template[];
   stdin: Template | null;
   env: Record<string, Template>;
+  /** Environment variable → name of the secret whose value it gets on the worker. */
+  secrets: Record<string, string>;
   outputs: OutputSpec[];
   /** Exit codes that count as success. */
   okExit: number[];
@@ -97,6 +143,7 @@ export interface Step {
 export interface Definition {
   name: string;
   inputs: Record<string, InputSpec>;
+  files: Record<string, FileSpec>;
   scope: Scope | null;
   /** In an order in which every step comes after all it needs. */
   steps: Step[];

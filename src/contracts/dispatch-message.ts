@@ -1,6 +1,6 @@
 // What the broker carries to a worker. The credential is added by the publisher: no table holds it.
 import { z } from 'zod';
-import { namePattern } from './names.ts';
+import { inputNamePattern, namePattern } from './names.ts';
 
 const part = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('text'), text: z.string() }),
@@ -21,7 +21,17 @@ export const dispatchSchema = z.object({
   command: z.array(argument).min(1),
   stdin: argument.nullable(),
   env: z.record(z.string(), argument),
-  inputs: z.array(z.object({ name: z.string().regex(namePattern), as: z.enum(['file', 'directory']) })),
+  inputs: z.array(
+    z.object({
+      name: z.string().regex(inputNamePattern),
+      as: z.enum(['file', 'directory']),
+      /** Of its whole content: a worker that has fetched that once need not ask again. */
+      digest: z
+        .string()
+        .regex(/^[0-9a-f]{64}$/)
+        .optional(),
+    }),
+  ),
   outputs: z.array(
     z.object({ name: z.string().regex(namePattern), path: z.string().nullable(), optional: z.boolean() }),
   ),

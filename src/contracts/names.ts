@@ -34,6 +34,15 @@ export const tagQueue = (tag: string): string => `sonar.tag.${tag}`;
 /** What a tag, a step or a definition may be called; safe in queue names, paths and URLs. */
 export const namePattern = /^[a-z][a-z0-9_-]{0,62}$/;
 
+/**
+ * Inputs that no step names: the file of an item, the file or folder of a batch, and what belongs to the
+ * definition. No name of an author begins with `_`.
+ */
+export const itemInput = '_item';
+export const batchInput = '_batch';
+export const fileInput = (name: string): string => `_file-${name}`;
+export const inputNamePattern = /^(?:_item|_batch|(?:_file-)?[a-z][a-z0-9_-]{0,62})$/;
+
 /** Stable over all attempts of a task: the identity that effects are keyed by. */
 export const dispatchKey = (scanId: ScanId, taskId: TaskId, step: string): string =>
   `${scanId}/${taskId}/${step}`;
@@ -45,6 +54,14 @@ export const outputObjectKey = (
   attemptId: AttemptId,
   sha256: string,
 ): string => `${workspaceId}/scans/${scanId}/${attemptId}/${sha256}`;
+
+/** What a person uploads: of each upload its own, so that a broken one is never in the way of a whole one. */
+export const uploadedObjectKey = (workspaceId: string, sha256: string, upload: string): string =>
+  `${workspaceId}/files/${sha256}/${upload}`;
+
+/** Made by Sonar itself for the tasks of a scan: batches and merged inputs. The same bytes are the same object. */
+export const inputObjectKey = (workspaceId: string, scanId: ScanId, sha256: string): string =>
+  `${workspaceId}/scans/${scanId}/inputs/${sha256}`;
 
 /** Headers of the Standard Webhooks scheme, on every signed callback and pulse. */
 export const signatureHeaders = {

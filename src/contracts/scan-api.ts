@@ -1,6 +1,7 @@
 // The HTTP API for people and backends, under `/v1`. Every route takes `Authorization: Bearer TOKEN`;
 // faults are problem+json with a snake_case `code`; lists are `{items, next}`, `next` goes into `?after=`.
 import { z } from 'zod';
+import { namePattern } from './names.ts';
 import { recordTypes } from './records.ts';
 import { scanStatuses, stepStates, taskStatuses } from './states.ts';
 
@@ -38,7 +39,41 @@ export const problemSchema = z.object({
 export type Problem = z.infer<typeof problemSchema>;
 
 /** `POST /v1/definitions/validate` and `POST /v1/definitions` take the YAML text, which holds the name. */
-export const definitionBodySchema = z.strictObject({ source: z.string().max(1_048_576) });
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+/** What `files` of a definition hold: files that were stored before by `POST /v1/files`. */
+export const uploadedFilesSchema = z.record(
+  z.string().max(63),
+  z.strictObject({
+    kind: z.enum(['file', 'directory']),
+    /** Of a directory, paths below it; of a file, its name. */
+    entries: z.array(z.strictObject({ path: z.string().min(1).max(1024), sha256 })).max(100_000),
+  }),
+);
+export type UploadedFiles = z.infer<typeof uploadedFilesSchema>;
+export const definitionBodySchema = z.strictObject({
+  source: z.string().max(1_048_576),
+  files: uploadedFilesSchema.optional(),
+});
+
+const fileClaim = { sha256, size: z.int().min(0) };
+/** `POST /v1/files`: places for those that are not stored yet; then PUT them and confirm. */
+export const filePlacesSchema = z.strictObject({
+  files: z.array(z.strictObject(fileClaim)).min(1).max(100),
+});
+export const filePlacesAnswerSchema = z.object({
+  /** In the order asked; null: it is stored already. PUT with exactly these headers. */
+  files: z.array(
+    z.object({ upload: z.uuid(), url: z.string(), headers: z.record(z.string(), z.string()) }).nullable(),
+  ),
+});
+/** `POST /v1/files/confirm`: what was put is read, and stored when it is what was announced. */
+export const confirmFilesSchema = z.strictObject({
+  files: z
+    .array(z.strictObject({ ...fileClaim, upload: z.uuid() }))
+    .min(1)
+    .max(100),
+});
+export const confirmFilesAnswerSchema = z.object({ stored: count });
 export const validationSchema = z.object({
   valid: z.boolean(),
   name: z.string().nullable(),
@@ -75,7 +110,17 @@ export const startScanSchema = z.strictObject({
   clientKey: z.string().min(1).max(200).optional(),
   /** Lists as arrays or as text with one item a line; scalars as their text. */
   inputs: z
-    .record(z.string(), z.union([z.string(), z.array(z.string()), z.number(), z.boolean()]))
+    .record(
+      z.string(),
+      z.union([
+        z.string(),
+        z.array(z.string()),
+        z.number(),
+        z.boolean(),
+        /** Of type `file`: what was stored by `POST /v1/files`. */
+        z.strictObject({ sha256 }),
+      ]),
+    )
     .default({}),
   /** Needed unless the definition has one; no scope at all is an error. */
   scope: scopeSchema.optional(),
@@ -221,6 +266,15 @@ export const createdTokenSchema = z.object({
   role: z.enum(tokenRoles),
   token: z.string(),
 });
+
+/** `POST /v1/secrets` (admin). The value goes in and never comes out again. */
+export const setSecretSchema = z.strictObject({
+  name: z.string().regex(namePattern),
+  /** What an environment variable can hold. */
+  value: z.string().min(1).max(65_536),
+});
+export const secretSchema = z.object({ name: z.string(), updatedAt: time, updatedBy: z.string() });
+export const secretListSchema = listOf(secretSchema);
 
 /** `GET /health/live` and `/health/ready`: the only open routes. */
 export const healthSchema = z.object({

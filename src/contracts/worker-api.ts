@@ -1,7 +1,7 @@
 // Bodies of what a tag worker says to the api and is answered. `v` is the version of the message:
 // readers accept this one and the one before (there is none before 1).
 import { z } from 'zod';
-import { namePattern } from './names.ts';
+import { inputNamePattern, namePattern } from './names.ts';
 import { outcomes } from './states.ts';
 
 export const messageVersion = 1;
@@ -88,7 +88,12 @@ export const inputFileSchema = z.object({
 export type InputFile = z.infer<typeof inputFileSchema>;
 
 export const startedAnswerSchema = z.discriminatedUnion('disposition', [
-  z.object({ disposition: z.literal('run'), serverTime: z.string() }),
+  z.object({
+    disposition: z.literal('run'),
+    /** Environment variables of the command. They are here and in no message, log or table in the clear. */
+    secrets: z.record(z.string(), z.string()).default({}),
+    serverTime: z.string(),
+  }),
   /** Not to be run by this delivery: ack the message and forget it. */
   z.object({ disposition: z.literal('skip'), reason: z.string(), serverTime: z.string() }),
 ]);
@@ -97,7 +102,7 @@ export type StartedAnswer = z.infer<typeof startedAnswerSchema>;
 /** `POST /v1/attempts/{id}/inputs`: a page of download URLs; asked again when they expire. */
 export const inputsRequestSchema = z.strictObject({
   ...attemptIdentity,
-  input: z.string().regex(namePattern),
+  input: z.string().regex(inputNamePattern),
   after: z.string().max(8192).nullable(),
 });
 export type InputsRequest = z.infer<typeof inputsRequestSchema>;

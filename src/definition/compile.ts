@@ -1,7 +1,8 @@
 // The definition language: YAML text in, a compiled definition or every fault of the text out.
 import type { Definition, DefinitionProblem } from '#sonar/contracts/definition.ts';
+import { resolveForeach } from './check-foreach.ts';
+import { resolveInputSources } from './check-inputs.ts';
 import { orderSteps } from './check-needs.ts';
-import { resolveSources } from './check-sources.ts';
 import { checkTemplates } from './check-templates.ts';
 import { FieldReading } from './field-reading.ts';
 import { ProblemList } from './problem-list.ts';
@@ -19,10 +20,13 @@ export function compileDefinition(source: string): CompileResult {
   const root = readYaml(source, problems);
   if (root === null) return { ok: false, problems: problems.sorted() };
   const reading = new FieldReading(problems);
-  const { name, inputs, scope, steps: drafts } = readDefinition(reading, root);
+  const { name, inputs, files, scope, steps: drafts } = readDefinition(reading, root);
   const ordered = orderSteps(reading, drafts);
-  for (const draft of drafts) resolveSources({ reading, inputs, drafts }, draft);
-  for (const draft of drafts) checkTemplates({ problems, inputs, drafts }, draft);
+  for (const draft of drafts) {
+    resolveForeach({ reading, inputs, drafts }, draft);
+    resolveInputSources({ reading, inputs, drafts }, draft);
+  }
+  for (const draft of drafts) checkTemplates({ problems, inputs, files, drafts }, draft);
   if (!problems.isEmpty) return { ok: false, problems: problems.sorted() };
-  return { ok: true, definition: { name, inputs, scope, steps: ordered.map(({ step }) => step) } };
+  return { ok: true, definition: { name, inputs, files, scope, steps: ordered.map(({ step }) => step) } };
 }

@@ -1,6 +1,6 @@
 // Every field of the language in one place: what is checked, what the JSON Schema says and what the hints
 // offer all come from here.
-import { inputTypes } from '#sonar/contracts/definition.ts';
+import { inputTypes, listForms, stepInputForms } from '#sonar/contracts/definition.ts';
 import { namePattern } from '#sonar/contracts/names.ts';
 import { recordTypes } from '#sonar/contracts/records.ts';
 import { readerNames } from './reader-catalog.ts';
@@ -15,6 +15,11 @@ export interface Field {
   later?: true;
 }
 export type FieldTable = Record<string, Field>;
+
+/** Items of one batch: they are put together in memory and on one worker's disk. */
+export const maxBatchSize = 100_000;
+export const splitPattern = /^\/(0|[1-9]\d{0,2})$/;
+export const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
 const text: Schema = { type: 'string' };
 /** A scalar whose source text counts, whatever YAML makes of it. */
@@ -41,7 +46,10 @@ export const fieldTables = {
     sonar: { help: 'The version of the language: 1.', schema: { const: 1 }, required: true },
     name: { help: 'What the definition is called.', schema: name, required: true },
     inputs: { help: 'What a scan is given.', schema: byName(part('input')) },
-    files: later('Files uploaded with the definition.'),
+    files: {
+      help: 'Files and folders beside the definition, uploaded when it is applied: `${file.NAME}`.',
+      schema: byName(text),
+    },
     defaults: { help: 'Values for every step that does not set them.', schema: part('defaults') },
     scope: { help: 'What a scan may touch where it brings no scope of its own.', schema: part('scope') },
     steps: {
@@ -96,7 +104,15 @@ export const fieldTables = {
     },
     stdin: { help: 'What the command reads on standard input.', schema: scalar },
     env: { help: 'Environment of the command.', schema: { type: 'object', additionalProperties: scalar } },
-    secrets: later('Secrets given to the command.'),
+    secrets: {
+      help: 'Secrets as environment variables: their names, or VARIABLE: NAME.',
+      schema: {
+        anyOf: [
+          list(name),
+          { type: 'object', propertyNames: { pattern: variablePattern.source }, additionalProperties: name },
+        ],
+      },
+    },
     outputs: { help: 'Files that the command leaves.', schema: byName(part('output')) },
     okExit: {
       help: 'Exit codes that count as success; 0 where none is given.',
@@ -113,20 +129,32 @@ export const fieldTables = {
   foreach: {
     in: { help: 'inputs.NAME, or STEP.OUTPUT of a step it needs.', schema: text, required: true },
     pick: { help: 'A field of the row: the item is its value.', schema: text },
-    unique: later('Each item once within the scan.'),
-    group: later('One item for all rows with the same field.'),
-    batch: later('Items in files of so many.'),
-    split: later('CIDRs split into smaller ones.'),
-    as: later('The form of an item.'),
+    unique: { help: 'Each item once within the scan.', schema: flag },
+    group: {
+      help: 'One item for all rows with the same value of this field; the other fields are lists.',
+      schema: text,
+    },
+    batch: {
+      help: 'So many items a task, in the file `${batch}`.',
+      schema: { ...whole(1), maximum: maxBatchSize },
+    },
+    split: {
+      help: 'Larger networks are split into ones of this size, as `/24`.',
+      schema: { type: 'string', pattern: splitPattern.source },
+    },
+    as: {
+      help: 'How a batch is written: lines or JSON Lines. `directory`: each file of the output is an item.',
+      schema: { enum: listForms },
+    },
   },
   stepInput: {
-    from: { help: 'STEP.OUTPUT of a step it needs.', schema: text, required: true },
+    from: { help: 'STEP.OUTPUT of a step it needs, or inputs.NAME.', schema: text, required: true },
     as: {
-      help: 'One file (of a single need), or a directory with a folder for each task.',
-      schema: { enum: ['file', 'directory'] },
+      help: 'The file as it is, one file of lines or JSON Lines, or a directory with a folder for each task.',
+      schema: { enum: stepInputForms },
     },
-    pick: later('A field of each row.'),
-    unique: later('Each row once.'),
+    pick: { help: 'A field of each row: the lines are its values.', schema: text },
+    unique: { help: 'Each line once.', schema: flag },
   },
   output: {
     path: { help: 'The file, relative to the output folder.', schema: text },

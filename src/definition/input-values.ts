@@ -14,7 +14,12 @@ export interface InputProblem {
 }
 
 /** What a scan starter may give: a text, the lines of a list, or JSON's own number and boolean. */
-export type GivenInput = string | number | boolean | readonly string[];
+export type GivenInput = string | number | boolean | readonly string[] | StoredInput;
+
+/** A file that was stored before, for an input of type `file`. */
+export interface StoredInput {
+  sha256: string;
+}
 
 /** Lines without their ends; blank ones are dropped, blanks around a line too. */
 const linesOf = (text: string): string[] =>
@@ -42,25 +47,32 @@ export function inputFault(type: InputType, text: string): string | null {
 export function resolveInputs(
   definition: Pick<Definition, 'inputs'>,
   given: Readonly<Record<string, GivenInput>>,
-): { ok: true; inputs: Record<string, string | string[]> } | { ok: false; problems: InputProblem[] } {
+):
+  | { ok: true; inputs: Record<string, string | string[] | StoredInput> }
+  | { ok: false; problems: InputProblem[] } {
   const problems: InputProblem[] = [];
   const names = Object.keys(definition.inputs);
   for (const input of Object.keys(given)) {
     if (names.includes(input)) continue;
     problems.push({ input, message: `there is no input \`${input}\``, hint: meantHint(input, names) });
   }
-  const inputs: Record<string, string | string[]> = {};
+  const inputs: Record<string, string | string[] | StoredInput> = {};
   for (const [input, spec] of Object.entries(definition.inputs)) {
     const value = resolve(spec, Object.hasOwn(given, input) ? given[input] : undefined);
-    if (typeof value === 'string' || Array.isArray(value)) inputs[input] = value;
+    if (typeof value === 'string' || Array.isArray(value) || 'sha256' in value) inputs[input] = value;
     else problems.push({ input, message: `the input \`${input}\` ${value.fault}`, hint: spec.help });
   }
   return problems.length === 0 ? { ok: true, inputs } : { ok: false, problems };
 }
 
-function resolve(spec: InputSpec, given: GivenInput | undefined): string | string[] | { fault: string } {
+function resolve(
+  spec: InputSpec,
+  given: GivenInput | undefined,
+): string | string[] | StoredInput | { fault: string } {
   if (given === undefined && spec.required) return { fault: 'is required' };
   const value = given ?? spec.default ?? '';
+  if (typeof value === 'object' && 'sha256' in value)
+    return spec.type === 'file' ? value : { fault: `is of type ${spec.type}, which takes no stored file` };
   if (typeof value === 'object' && !isList(spec.type)) return { fault: `is one ${spec.type}, not a list` };
   const text = typeof value === 'object' ? value.join('\n') : String(value);
   // A list without lines is a value: its steps come to a no-work result.

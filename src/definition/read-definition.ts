@@ -1,5 +1,11 @@
 // The whole text off the tree: header, inputs, defaults, scope and steps.
-import { type InputSpec, inputTypes, listInputTypes, type Scope } from '#sonar/contracts/definition.ts';
+import {
+  type FileSpec,
+  type InputSpec,
+  inputTypes,
+  listInputTypes,
+  type Scope,
+} from '#sonar/contracts/definition.ts';
 import { parseScope } from '#sonar/domain/scope.ts';
 import type { Entry, FieldReading } from './field-reading.ts';
 import { fieldTables } from './fields.ts';
@@ -11,6 +17,7 @@ import type { StepDraft } from './step-draft.ts';
 export interface DefinitionDraft {
   name: string;
   inputs: Record<string, InputSpec>;
+  files: Record<string, FileSpec>;
   scope: Scope | null;
   steps: StepDraft[];
 }
@@ -19,7 +26,7 @@ export function readDefinition(reading: FieldReading, root: SourceNode): Definit
   const place = { node: root, path: '' };
   if (root.kind !== 'map') {
     reading.fault(place, 'a definition is a mapping of fields', 'begin with `sonar: 1`');
-    return { name: '', inputs: {}, scope: null, steps: [] };
+    return { name: '', inputs: {}, files: {}, scope: null, steps: [] };
   }
   const fields = reading.fields(place, fieldTables.root);
   const version = reading.text(fields.sonar);
@@ -34,6 +41,7 @@ export function readDefinition(reading: FieldReading, root: SourceNode): Definit
   return {
     name: reading.name(fields.name, 'a definition') ?? '',
     inputs: readInputs(reading, fields.inputs),
+    files: readFiles(reading, fields.files),
     scope: readScope(reading, fields.scope),
     steps,
   };
@@ -67,10 +75,25 @@ function readInput(reading: FieldReading, entry: Entry): InputSpec {
     const fault =
       !list && fields.default.node.kind === 'list'
         ? 'is a list, but the type is none'
-        : inputFault(type, value);
+        : type === 'file'
+          ? 'has no place: a file is given at the start'
+          : inputFault(type, value);
     if (fault !== null) reading.fault(fields.default, `the default of \`${entry.key}\` ${fault}`);
   }
   return { type: type ?? 'text', required, default: value, help: reading.text(fields.help) };
+}
+
+/** Whether a path is a file or a folder is known when it is uploaded. */
+function readFiles(reading: FieldReading, place: Entry | undefined): Record<string, FileSpec> {
+  const files: [string, FileSpec][] = [];
+  for (const entry of reading.named(place, 'a file')) {
+    const path = reading.text(entry);
+    if (path === null) continue;
+    if (path === '') reading.fault(entry, `the path of \`${entry.key}\` is empty`);
+    else if (path.includes('${')) reading.fault(entry, `\`${path}\` holds a template; paths are fixed`);
+    files.push([entry.key, { path, kind: 'file', digest: '' }]);
+  }
+  return Object.fromEntries(files);
 }
 
 /** One text, or a list of lines. */

@@ -1,10 +1,17 @@
 // One step off the tree. What concerns the other steps is checked when all are read.
-import type { RetrySpec, Step, Template } from '#sonar/contracts/definition.ts';
+import {
+  listForms,
+  type RetrySpec,
+  type Step,
+  stepInputForms,
+  type Template,
+} from '#sonar/contracts/definition.ts';
+import { namePattern } from '#sonar/contracts/names.ts';
 import type { Entry, FieldReading } from './field-reading.ts';
-import { fieldTables } from './fields.ts';
+import { fieldTables, maxBatchSize, splitPattern, variablePattern } from './fields.ts';
 import { readOutputs } from './read-output.ts';
 import type { Place, ScalarNode } from './source-node.ts';
-import type { InputDraft, PlacedTemplate, StepDraft, TemplateUse } from './step-draft.ts';
+import type { ForeachDraft, InputDraft, PlacedTemplate, StepDraft, TemplateUse } from './step-draft.ts';
 import { parseTemplate } from './template.ts';
 
 /** What a step does not say. */
@@ -79,8 +86,8 @@ export function readStep(reading: FieldReading, entry: Entry, defaults: StepDefa
   const needs = reading.named(fields.needs, 'a step');
   const inputs = reading.named(fields.inputs, 'an input').map((input) => readInput(reading, input));
   const outputs = readOutputs(reading, fields.outputs);
-  const foreach = fields.foreach === undefined ? null : reading.fields(fields.foreach, fieldTables.foreach);
-  const pick = reading.text(foreach?.pick);
+  const foreach = fields.foreach === undefined ? null : readForeach(reading, fields.foreach);
+  const env = readEnv(reading, fields.env, template);
   const step: Step = {
     name: entry.key,
     tags: readTags(reading, fields.tags),
@@ -88,19 +95,98 @@ export function readStep(reading: FieldReading, entry: Entry, defaults: StepDefa
       step: need.key,
       mode: reading.oneOf(need, ['single', 'all'] as const) ?? 'all',
     })),
-    foreach: foreach === null ? null : { in: { kind: 'input', input: '' }, pick },
+    foreach: foreach?.spec ?? null,
     inputs: inputs.map(({ spec }) => spec),
     target: template(fields.target, 'target'),
     command: readCommand(reading, fields.command, template),
     stdin: template(fields.stdin, 'stdin'),
-    env: readEnv(reading, fields.env, template),
+    env,
+    secrets: readSecrets(reading, fields.secrets, env),
     outputs: outputs.map(({ spec }) => spec),
     okExit: readOkExit(reading, fields.okExit),
     ...readRunFields(reading, fields, defaults),
     allowOptionItems: reading.flag(fields.allowOptionItems) ?? false,
   };
-  const foreachPlaces = foreach === null ? null : { in: foreach.in ?? null, pick: foreach.pick ?? null };
-  return { step, entry, needs, foreach: foreachPlaces, inputs, outputs, templates };
+  return { step, entry, needs, foreach: foreach?.draft ?? null, inputs, outputs, templates };
+}
+
+function readForeach(
+  reading: FieldReading,
+  entry: Entry,
+): { spec: NonNullable<Step['foreach']>; draft: ForeachDraft } {
+  const fields = reading.fields(entry, fieldTables.foreach);
+  const size = reading.whole(fields.batch, 1, maxBatchSize);
+  const form = reading.oneOf(fields.as, listForms);
+  return {
+    spec: {
+      in: { kind: 'input', input: '' },
+      pick: reading.text(fields.pick),
+      unique: reading.flag(fields.unique) ?? false,
+      group: reading.text(fields.group),
+      batch: size === null ? null : { size, as: form ?? 'lines' },
+      split: readSplit(reading, fields.split),
+      files: false,
+    },
+    draft: {
+      entry,
+      in: fields.in ?? null,
+      pick: fields.pick ?? null,
+      unique: fields.unique ?? null,
+      group: fields.group ?? null,
+      batch: fields.batch ?? null,
+      split: fields.split ?? null,
+      as: fields.as ?? null,
+      form,
+    },
+  };
+}
+
+/** The longest prefix there is, of IPv6. */
+const maxPrefix = 128;
+
+function readSplit(reading: FieldReading, place: Entry | undefined): number | null {
+  const text = reading.text(place);
+  if (place === undefined || text === null) return null;
+  const prefix = splitPattern.test(text) ? Number(text.slice(1)) : Number.NaN;
+  if (prefix <= maxPrefix) return prefix;
+  const hint = /^\d+$/.test(text) ? `write \`/${text}\`` : 'write the length of the prefix, as `/24`';
+  return reading.fault(place, `\`${text}\` is no size of a network`, hint);
+}
+
+/** `[shodan-key]` gives SHODAN_KEY; `{API_KEY: shodan-key}` names the variable. */
+function readSecrets(
+  reading: FieldReading,
+  place: Entry | undefined,
+  env: Readonly<Record<string, Template>>,
+): Record<string, string> {
+  const secrets: [string, string][] = [];
+  const add = (variable: string, secret: string | null, at: Place): void => {
+    if (secret === null) return;
+    if (variable.startsWith('SONAR_')) {
+      reading.fault(at, `\`${variable}\`: names with SONAR_ are Sonar's own`, 'write `{VARIABLE: NAME}`');
+    } else if (Object.hasOwn(env, variable) || secrets.some(([other]) => other === variable)) {
+      reading.fault(at, `the variable \`${variable}\` is set twice`, 'write `{VARIABLE: NAME}`');
+    } else secrets.push([variable, secret]);
+  };
+  if (place?.node.kind === 'list') {
+    for (const item of reading.list(place) ?? []) {
+      const secret = reading.name(item, 'a secret');
+      add(secret?.toUpperCase().replaceAll('-', '_') ?? '', secret, item);
+    }
+    return Object.fromEntries(secrets);
+  }
+  for (const entry of place === undefined ? [] : (reading.entries(place) ?? [])) {
+    if (!variablePattern.test(entry.key)) {
+      const hint = namePattern.test(entry.key) ? `write \`[${entry.key}]\` or \`{VARIABLE: NAME}\`` : null;
+      reading.problems.add(
+        entry.path,
+        entry.keyAt,
+        `\`${entry.key}\` cannot be the name of a variable`,
+        hint,
+      );
+    } else add(entry.key, reading.name(entry, 'a secret'), entry);
+  }
+  return Object.fromEntries(secrets);
 }
 
 function placeTemplate(
@@ -174,7 +260,7 @@ function readEnv(
 ): Record<string, Template> {
   const env: Record<string, Template> = {};
   for (const entry of place === undefined ? [] : (reading.entries(place) ?? [])) {
-    if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(entry.key)) {
+    if (!variablePattern.test(entry.key)) {
       reading.problems.add(entry.path, entry.keyAt, `\`${entry.key}\` cannot be the name of a variable`);
       continue;
     }
@@ -197,14 +283,20 @@ function readOkExit(reading: FieldReading, place: Entry | undefined): number[] {
 
 function readInput(reading: FieldReading, entry: Entry): InputDraft {
   const fields = reading.fields(entry, fieldTables.stepInput);
-  const written = fields.as?.node;
-  const later = written?.kind === 'scalar' && ['lines', 'jsonl'].includes(written.text);
-  if (fields.as && later) reading.later(fields.as, `as: ${written.text}`);
-  const as = later ? null : reading.oneOf(fields.as, ['file', 'directory'] as const);
+  const as = reading.oneOf(fields.as, stepInputForms);
   return {
-    spec: { name: entry.key, from: { step: '', output: '' }, as: as ?? 'directory' },
+    spec: {
+      name: entry.key,
+      from: { kind: 'input', input: '' },
+      as: as ?? 'file',
+      pick: reading.text(fields.pick),
+      unique: reading.flag(fields.unique) ?? false,
+    },
     entry,
     from: fields.from ?? null,
+    pick: fields.pick ?? null,
+    unique: fields.unique ?? null,
     as,
+    asPlace: fields.as ?? entry,
   };
 }

@@ -1,5 +1,13 @@
 // A step as read so far, with the places that later checks point at.
-import type { OutputSpec, Step, StepInputSpec, Template, TemplatePart } from '#sonar/contracts/definition.ts';
+import type {
+  ListForm,
+  OutputSpec,
+  Step,
+  StepInputForm,
+  StepInputSpec,
+  Template,
+  TemplatePart,
+} from '#sonar/contracts/definition.ts';
 import type { Entry } from './field-reading.ts';
 import type { Place } from './source-node.ts';
 
@@ -17,8 +25,25 @@ export interface InputDraft {
   spec: StepInputSpec;
   entry: Entry;
   from: Place | null;
-  /** What the author wrote; null where the mode of the need decides. */
-  as: 'file' | 'directory' | null;
+  pick: Place | null;
+  unique: Place | null;
+  /** What the author wrote; null where source and use decide. */
+  as: StepInputForm | null;
+  asPlace: Place;
+}
+
+/** Places of what `foreach` says. */
+export interface ForeachDraft {
+  entry: Place;
+  in: Place | null;
+  pick: Place | null;
+  unique: Place | null;
+  group: Place | null;
+  batch: Place | null;
+  split: Place | null;
+  as: Place | null;
+  /** What the author wrote; null where the source decides. */
+  form: ListForm | null;
 }
 
 export interface OutputDraft {
@@ -27,11 +52,11 @@ export interface OutputDraft {
 }
 
 export interface StepDraft {
-  /** Complete but for `foreach.in`, `inputs[].from` and `inputs[].as`, which need the other steps. */
+  /** Complete but for what `foreach` and `inputs` read and how, which needs the other steps. */
   step: Step;
   entry: Entry;
   needs: Entry[];
-  foreach: { in: Place | null; pick: Place | null } | null;
+  foreach: ForeachDraft | null;
   inputs: InputDraft[];
   outputs: OutputDraft[];
   templates: PlacedTemplate[];

@@ -65,8 +65,7 @@ function endOfReference(text: string, from: number): number {
 
 /** Separator of `join` where none is written. */
 const defaultSeparator = ',';
-const variables = 'write item, item.FIELD, inputs.NAME, in.NAME, out.NAME or join(…)';
-const laterVariables = ['batch', 'file', 'secret'];
+const variables = 'write item, item.FIELD, batch, inputs.NAME, in.NAME, out.NAME, file.NAME or join(…)';
 const segment = /^[A-Za-z0-9_-]+$/;
 
 function parseReference(text: string): TemplatePart | { message: string; hint: string | null } {
@@ -90,8 +89,11 @@ function parseReference(text: string): TemplatePart | { message: string; hint: s
 
 function parseVariable(text: string): TemplatePart | { message: string; hint: string | null } {
   const [root = '', ...path] = text.split('.');
-  if (laterVariables.includes(root)) {
-    return { message: `\`\${${root}}\` is not read by this version of Sonar`, hint: variables };
+  if (root === 'secret' || root === 'secrets') {
+    return {
+      message: `\`\${${text}}\`: a secret never becomes an argument`,
+      hint: 'write `secrets: [NAME]`: the command finds it in its environment',
+    };
   }
   const wellFormed = path.every((part) => segment.test(part));
   const [name] = path;
@@ -99,7 +101,13 @@ function parseVariable(text: string): TemplatePart | { message: string; hint: st
   if (root === 'inputs' && wellFormed && path.length === 1 && name !== undefined) {
     return { kind: 'inputs', name, join: null };
   }
-  if ((root === 'in' || root === 'out') && wellFormed && path.length === 1 && name !== undefined) {
+  if (text === 'batch') return { kind: 'batch' };
+  if (
+    (root === 'in' || root === 'out' || root === 'file') &&
+    wellFormed &&
+    path.length === 1 &&
+    name !== undefined
+  ) {
     return { kind: root, name };
   }
   return { message: `unknown variable \`\${${text}}\``, hint: variables };

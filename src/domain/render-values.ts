@@ -58,6 +58,9 @@ function scalarText(value: JsonValue): string | null {
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null;
 }
 
+/** Why a text is not one line that may stand alone in a file or an argument, or null. */
+export const lineFault = (text: string): string | null => faultOf(text, true);
+
 function faultOf(text: string, oneLine: boolean): string | null {
   if (!text.isWellFormed()) return 'holds half a surrogate pair';
   if (text.includes('\0')) return 'holds a NUL';

@@ -1,6 +1,7 @@
 // Rendering at placement: a step's templates and one item become an argument list. One template is always
 // one argument. Nothing an item holds can become an option, a further argument or a part of another one.
 import type { Step, Template } from '#sonar/contracts/definition.ts';
+import { batchInput, fileInput, itemInput } from '#sonar/contracts/names.ts';
 import type { RenderedArgument, RenderedCommand } from '#sonar/contracts/rendered-command.ts';
 import { type Refusal, type RenderContext, valuesOf } from './render-values.ts';
 
@@ -16,7 +17,7 @@ export function renderCommand(step: Step, context: RenderContext): RenderResult 
   const command: RenderedArgument[] = [];
   for (const [index, template] of step.command.entries()) {
     const place = `argument ${index}`;
-    const rendered = renderTemplate(template, context, place, maxArgumentBytes);
+    const rendered = renderTemplate(step, template, context, place, maxArgumentBytes);
     if (!rendered.ok) return rendered;
     if (!step.allowOptionItems && becomesOption(template, rendered.argument)) {
       return {
@@ -28,18 +29,19 @@ export function renderCommand(step: Step, context: RenderContext): RenderResult 
   }
   const env: Record<string, RenderedArgument> = {};
   for (const [name, template] of Object.entries(step.env)) {
-    const rendered = renderTemplate(template, context, `env ${name}`, maxArgumentBytes);
+    const rendered = renderTemplate(step, template, context, `env ${name}`, maxArgumentBytes);
     if (!rendered.ok) return rendered;
     env[name] = rendered.argument;
   }
   if (step.stdin === null) return { ok: true, command, stdin: null, env };
-  const stdin = renderTemplate(step.stdin, context, 'stdin', maxStdinBytes);
+  const stdin = renderTemplate(step, step.stdin, context, 'stdin', maxStdinBytes);
   return stdin.ok ? { ok: true, command, stdin: stdin.argument, env } : stdin;
 }
 
 /**
  * What of an item is checked against the scope: every value of the step's `target`, none where it declares
- * none. A target that is one reference to a list gives one target an element.
+ * none, and none where it is a file, whose lines are checked when it is made. A target that is one reference to
+ * a list gives one target an element.
  */
 export function renderTarget(step: Step, context: RenderContext): { ok: true; targets: string[] } | Refusal {
   const { target } = step;
@@ -49,7 +51,8 @@ export function renderTarget(step: Step, context: RenderContext): { ok: true; ta
     const values = valuesOf(only, context, 'target');
     return values.ok ? { ok: true, targets: values.values } : values;
   }
-  const rendered = renderTemplate(target, context, 'target', maxArgumentBytes);
+  if (only?.kind === 'in') return { ok: true, targets: [] };
+  const rendered = renderTemplate(step, target, context, 'target', maxArgumentBytes);
   if (!rendered.ok) return rendered;
   const parts = rendered.argument.map((part) => (part.kind === 'text' ? part.text : null));
   if (parts.includes(null)) return { ok: false, reason: 'target names a file' };
@@ -66,12 +69,13 @@ function becomesOption(template: Template, argument: RenderedArgument): boolean 
   const firstValue = template.findIndex(({ kind }) => kind === 'item' || kind === 'inputs');
   if (firstValue === -1) return false;
   const written = template.slice(0, firstValue);
-  // An `in` or `out` before the value is an absolute path: the dash is then the author's or not first.
+  // A path before the value is absolute: the dash is then the author's or not first.
   const author = written.map((part) => (part.kind === 'text' ? part.text : '/')).join('');
   return /^-*$/.test(author);
 }
 
 function renderTemplate(
+  step: Pick<Step, 'foreach'>,
   template: Template,
   context: RenderContext,
   place: string,
@@ -87,7 +91,11 @@ function renderTemplate(
   };
   for (const part of template) {
     if (part.kind === 'text') append(part.text);
-    else if (part.kind === 'in' || part.kind === 'out') argument.push({ kind: part.kind, name: part.name });
+    else if (part.kind === 'out') argument.push({ kind: 'out', name: part.name });
+    else if (part.kind !== 'item' && part.kind !== 'inputs')
+      argument.push({ kind: 'in', name: inputOfPart(part) });
+    else if (part.kind === 'item' && part.path.length === 0 && step.foreach?.files === true)
+      argument.push({ kind: 'in', name: itemInput });
     else {
       const text = textOf(part, context, place);
       if (!text.ok) return text;
@@ -101,6 +109,20 @@ function renderTemplate(
   return { ok: true, argument };
 }
 
+/** The input whose path on the worker stands for the part. */
+function inputOfPart(part: Extract<Template[number], { kind: 'in' | 'batch' | 'file' }>): string {
+  switch (part.kind) {
+    case 'in':
+      return part.name;
+    case 'batch':
+      return batchInput;
+    case 'file':
+      return fileInput(part.name);
+    default:
+      return part satisfies never;
+  }
+}
+
 function textOf(
   part: Extract<Template[number], { kind: 'item' | 'inputs' }>,
   context: RenderContext,
@@ -111,7 +133,15 @@ function textOf(
   if (!values.list) return { ok: true, text: values.values[0] ?? '' };
   // A list of lines needs no separator where lines are what is read.
   const separator = part.join ?? (place === 'stdin' ? '\n' : null);
-  return separator === null
-    ? { ok: false, reason: `${place}: \${${values.name}} is a list; write \${join(${values.name})}` }
+  if (separator === null)
+    return { ok: false, reason: `${place}: \${${values.name}} is a list; write \${join(${values.name})}` };
+  // A line of an input is its operator's own; what was found in a target must not make two elements of one.
+  const split =
+    part.kind === 'item' && separator !== '' && values.values.some((value) => value.includes(separator));
+  return split
+    ? {
+        ok: false,
+        reason: `${place}: an element of \${${values.name}} holds the separator ${JSON.stringify(separator)}`,
+      }
     : { ok: true, text: values.values.join(separator) };
 }

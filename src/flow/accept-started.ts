@@ -1,19 +1,25 @@
 // Before a command runs its worker asks: Published → Running by compare-and-set, or skip.
+import type { Step } from '#sonar/contracts/definition.ts';
 import type { Started, StartedAnswer } from '#sonar/contracts/worker-api.ts';
 import type { Database } from '#sonar/db/pool.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
+import type { MasterKeys } from '#sonar/platform/signing.ts';
 import { type AttemptRow, deliveryRuns, startAttempt } from '#sonar/stores/attempts.ts';
 import { findIncarnation } from '#sonar/stores/workers.ts';
+import { openSecrets } from './keep-secrets.ts';
 
 /**
- * The delivery that made the transition is told `run` however often it asks; any other is told `skip`.
+ * The delivery that made the transition is told `run`, with the command's secrets, however often it asks; any
+ * other is told `skip`.
  * @throws SonarError `forbidden` where the worker is not registered under that incarnation or lacks the tag.
  */
 export async function acceptStarted(
-  database: Database,
+  parts: { database: Database; keys: MasterKeys },
   attempt: AttemptRow,
+  step: Pick<Step, 'secrets'>,
   started: Started,
 ): Promise<StartedAnswer> {
+  const { database } = parts;
   const serverTime = new Date().toISOString();
   const incarnation = await findIncarnation(database, started.incarnationId);
   if (incarnation?.worker_name !== started.worker || incarnation.workspace_id !== attempt.workspace_id)
@@ -25,7 +31,9 @@ export async function acceptStarted(
     return { disposition: 'skip', reason: 'a newer incarnation of this worker has registered', serverTime };
   if (!incarnation.tags.includes(attempt.tag))
     throw new SonarError('forbidden', `worker "${started.worker}" does not serve tag "${attempt.tag}"`);
+  // Before the task is Running: what does not open must not hold it there.
+  const secrets = await openSecrets(parts, attempt.workspace_id, step);
   if ((await startAttempt(database, started)) || (await deliveryRuns(database, started)))
-    return { disposition: 'run', serverTime };
+    return { disposition: 'run', secrets, serverTime };
   return { disposition: 'skip', reason: 'the attempt is no longer to be started', serverTime };
 }

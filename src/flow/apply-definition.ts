@@ -1,7 +1,10 @@
-// A definition's text becomes a revision; the same text again is the same revision.
+// A definition's text and its files become a revision; the same again are the same revision.
 import { createHash } from 'node:crypto';
+import type { Definition, JsonValue } from '#sonar/contracts/definition.ts';
+import type { UploadedFiles } from '#sonar/contracts/scan-api.ts';
 import type { Database } from '#sonar/db/pool.ts';
 import { compileDefinition } from '#sonar/definition/compile.ts';
+import { canonicalJson } from '#sonar/domain/inventory-fold.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import {
   ensureDefinition,
@@ -10,32 +13,95 @@ import {
   lockDefinition,
   type RevisionRow,
 } from '#sonar/stores/definitions.ts';
+import { insertDefinitionFiles, knownFiles, type NewDefinitionFile } from '#sonar/stores/stored-files.ts';
 
-/** @throws SonarError `invalid` with every problem of the text. */
+type Problem = { path: string; message: string; hint: string | null };
+
+/** @throws SonarError `invalid` with every problem of the text, or of the files. */
 export async function applyDefinition(
   database: Database,
   workspaceId: string,
   source: string,
+  uploaded: UploadedFiles = {},
 ): Promise<RevisionRow> {
   const compiled = compileDefinition(source);
-  if (!compiled.ok)
-    throw new SonarError('invalid', `the definition has ${compiled.problems.length} problem(s)`, {
-      details: { problems: compiled.problems },
-    });
-  const { definition } = compiled;
+  if (!compiled.ok) throw withProblems(compiled.problems);
+  const problems: Problem[] = [];
+  const definition = withFiles(compiled.definition, uploaded, problems);
+  const files = filesOf(uploaded);
+  await checkStored(database, workspaceId, files, problems);
+  if (problems.length > 0) throw withProblems(problems);
   const sourceSha256 = createHash('sha256').update(source).digest('hex');
+  const filesSha256 = Object.keys(uploaded).length === 0 ? '' : digestOf(uploaded);
   return database.transaction(async (tx) => {
     await ensureDefinition(tx, workspaceId, definition.name);
     const latest = (await lockDefinition(tx, workspaceId, definition.name)) ?? 0;
     const current = await findRevision(tx, workspaceId, definition.name, latest);
-    if (current?.source_sha256 === sourceSha256) return current;
+    if (current?.source_sha256 === sourceSha256 && current.files_sha256 === filesSha256) return current;
+    const next = { workspaceId, name: definition.name, revision: latest + 1 };
     await insertRevision(tx, workspaceId, {
-      name: definition.name,
-      revision: latest + 1,
+      ...next,
       source,
       sourceSha256,
+      filesSha256,
       compiled: definition,
     });
+    if (files.length > 0) await insertDefinitionFiles(tx, next, files);
     return (await findRevision(tx, workspaceId, definition.name, latest + 1)) as RevisionRow;
   });
+}
+
+const digestOf = (content: JsonValue): string =>
+  createHash('sha256').update(canonicalJson(content)).digest('hex');
+
+const withProblems = (problems: readonly Problem[]): SonarError =>
+  new SonarError('invalid', `the definition has ${problems.length} problem(s)`, { details: { problems } });
+
+/** The definition with the kind of each of its files. */
+function withFiles(definition: Definition, uploaded: UploadedFiles, problems: Problem[]): Definition {
+  const files: Definition['files'] = {};
+  for (const [name, { path }] of Object.entries(definition.files)) {
+    const given = Object.hasOwn(uploaded, name) ? uploaded[name] : undefined;
+    files[name] = { path, kind: given?.kind ?? 'file', digest: digestOf(given ?? null) };
+    const message = given === undefined ? `\`${path}\` was not uploaded` : contentFault(given);
+    const hint = 'sonar definition apply FILE uploads the files beside the definition';
+    if (message !== null) problems.push({ path: `files.${name}`, message, hint });
+  }
+  for (const name of Object.keys(uploaded)) {
+    if (Object.hasOwn(definition.files, name)) continue;
+    problems.push({ path: `files.${name}`, message: `the definition has no file \`${name}\``, hint: null });
+  }
+  return { ...definition, files };
+}
+
+function contentFault({ kind, entries }: UploadedFiles[string]): string | null {
+  if (kind === 'file' && entries.length !== 1) return `is one file, but has ${entries.length}`;
+  const paths = new Set<string>();
+  for (const { path } of entries) {
+    const unsafe = path.split('/').some((part) => part === '' || part === '.' || part === '..');
+    if (unsafe || path.includes('\0')) return `has the unsafe path ${JSON.stringify(path.slice(0, 200))}`;
+    if (paths.has(path)) return `has ${JSON.stringify(path.slice(0, 200))} twice`;
+    paths.add(path);
+  }
+  return null;
+}
+
+const filesOf = (uploaded: UploadedFiles): NewDefinitionFile[] =>
+  Object.entries(uploaded).flatMap(([file, { entries }]) =>
+    entries.map(({ path, sha256 }) => ({ file, path, sha256 })),
+  );
+
+async function checkStored(
+  database: Database,
+  workspaceId: string,
+  files: readonly NewDefinitionFile[],
+  problems: Problem[],
+): Promise<void> {
+  if (files.length === 0) return;
+  const known = await knownFiles(database, workspaceId, [...new Set(files.map(({ sha256 }) => sha256))]);
+  const missing = files.filter(({ sha256 }) => !known.has(sha256));
+  const [first] = missing;
+  if (first === undefined) return;
+  const message = `${missing.length} file(s) are not stored, the first is ${JSON.stringify(first.path.slice(0, 200))}`;
+  problems.push({ path: `files.${first.file}`, message, hint: 'upload them by POST /v1/files' });
 }

@@ -1,11 +1,21 @@
 // Presigned URLs for a running attempt: pages of its input files, and places for its outputs.
 import type { Step } from '#sonar/contracts/definition.ts';
-import { outputObjectKey } from '#sonar/contracts/names.ts';
+import { batchInput, fileInput, itemInput, outputObjectKey } from '#sonar/contracts/names.ts';
 import type { InputsAnswer, InputsRequest, Uploads, UploadsAnswer } from '#sonar/contracts/worker-api.ts';
 import type { Database } from '#sonar/db/pool.ts';
+import { isOfParent, madeInputs } from '#sonar/domain/step-inputs.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
-import { type AttemptRow, parentFiles, pinnedFiles, type SourceFileRow } from '#sonar/stores/attempts.ts';
+import {
+  type AttemptRow,
+  definitionFiles,
+  madeFile,
+  parentFiles,
+  pinnedFiles,
+  type SourceFileRow,
+  taskFiles,
+} from '#sonar/stores/attempts.ts';
 import type { ObjectStore } from '#sonar/transport/object-store.ts';
+import { pathInFolder } from './read-source.ts';
 
 // A page's URLs must all be used before they expire.
 const filesPerPage = 200;
@@ -16,8 +26,8 @@ interface Parts {
 }
 
 /**
- * One page of an input's files. In a directory input every upstream task has a folder of its own, numbered
- * in the order in which the sources were pinned.
+ * One page of an input's files. In a directory of an All need every upstream task has a folder of its own,
+ * numbered in the order in which the sources were pinned.
  * @throws SonarError `invalid` where the step has no such input.
  */
 export async function grantInputs(
@@ -26,16 +36,11 @@ export async function grantInputs(
   step: Step,
   request: InputsRequest,
 ): Promise<InputsAnswer> {
-  const input = step.inputs.find((candidate) => candidate.name === request.input);
-  if (!input) throw new SonarError('invalid', `step "${step.name}" has no input "${request.input}"`);
-  const single = step.needs.some((need) => need.step === input.from.step && need.mode === 'single');
   const after = parseCursor(request.after);
-  const rows = single
-    ? await parentFiles(parts.database, attempt.task_id, input.from.output, after.path, filesPerPage)
-    : await pinnedFiles(parts.database, attempt.task_id, input.from, after, filesPerPage);
+  const rows = await filesOf(parts.database, attempt, step, request.input, after);
   const files = await Promise.all(
     rows.map(async (row) => ({
-      path: single ? row.path : `${String(row.source).padStart(6, '0')}/${row.path}`,
+      path: row.path,
       url: await parts.objects.presignGet(row.object_key),
       size: row.size,
       sha256: row.sha256,
@@ -45,8 +50,43 @@ export async function grantInputs(
   return { files, next: last && rows.length === filesPerPage ? cursorOf(last) : null };
 }
 
-const cursorOf = (row: SourceFileRow): string =>
-  Buffer.from(JSON.stringify([row.source, row.path])).toString('base64url');
+interface GrantedRow extends SourceFileRow {
+  /** In the page's order; `path` may have a folder in front. */
+  ownPath: string;
+}
+
+const asItIs = (row: SourceFileRow): GrantedRow => ({ ...row, ownPath: row.path });
+
+async function filesOf(
+  db: Database,
+  attempt: AttemptRow,
+  step: Step,
+  name: string,
+  after: { source: number; path: string },
+): Promise<GrantedRow[]> {
+  const { task_id: taskId } = attempt;
+  if (name === itemInput || name === batchInput)
+    return (await taskFiles(db, taskId, name, after.path, filesPerPage)).map(asItIs);
+  if (name.startsWith(fileInput(''))) {
+    const file = name.slice(fileInput('').length);
+    return (await definitionFiles(db, attempt, file, after.path, filesPerPage)).map(asItIs);
+  }
+  const input = step.inputs.find((candidate) => candidate.name === name);
+  if (!input) throw new SonarError('invalid', `step "${step.name}" has no input "${name}"`);
+  const { from } = input;
+  if (from.kind === 'input' || madeInputs(step).includes(input)) {
+    const suffixes = { file: '', directory: '', lines: '.txt', jsonl: '.jsonl' };
+    const rows = after.path === '' ? await madeFile(db, taskId, name) : [];
+    return rows.map((row) => ({ ...row, path: `${name}${suffixes[input.as]}`, ownPath: name }));
+  }
+  if (isOfParent(step, from))
+    return (await parentFiles(db, taskId, from.output, after.path, filesPerPage)).map(asItIs);
+  const rows = await pinnedFiles(db, taskId, from, after, filesPerPage);
+  return rows.map((row) => ({ ...row, path: pathInFolder(row), ownPath: row.path }));
+}
+
+const cursorOf = (row: GrantedRow): string =>
+  Buffer.from(JSON.stringify([row.source, row.ownPath])).toString('base64url');
 
 function parseCursor(cursor: string | null): { source: number; path: string } {
   if (cursor === null) return { source: -1, path: '' };

@@ -5,6 +5,7 @@ import { failureCodes } from '#sonar/contracts/failure-codes.ts';
 import type { ClaimToken, ExecutorId } from '#sonar/contracts/ids.ts';
 import type { Database, Db, Transaction } from '#sonar/db/pool.ts';
 import { type Allocation, capacityOf, fill, type PlaceableStep } from '#sonar/domain/placement.ts';
+import { scanInputsOf } from '#sonar/domain/step-inputs.ts';
 import type { Settings } from '#sonar/platform/config.ts';
 import { isSonarError, messageOf, SonarError } from '#sonar/platform/errors.ts';
 import { newId } from '#sonar/platform/ids.ts';
@@ -27,8 +28,9 @@ import {
   requestPass,
   takePendingTasks,
 } from '#sonar/stores/placement.ts';
-import { markStarved } from '#sonar/stores/steps.ts';
-import { inputsOfTemplates, readScanInputs } from './read-scan-inputs.ts';
+import { missingSecrets } from '#sonar/stores/secrets.ts';
+import { markMissingSecrets, markStarved } from '#sonar/stores/steps.ts';
+import { readScanInputs } from './read-scan-inputs.ts';
 import { readScanScope } from './read-scan-scope.ts';
 import { type DispatchSource, renderDispatch } from './render-dispatch.ts';
 
@@ -74,6 +76,12 @@ export async function placeTasks(parts: PlaceParts): Promise<PassResult | undefi
   }
 }
 
+interface Plan {
+  row: PendingStepRow;
+  step: Step;
+  files: Definition['files'];
+}
+
 async function pass(tx: Transaction, parts: PlaceParts): Promise<PassResult> {
   const { settings } = parts;
   const workers = await eligibleWorkers(tx, settings.SONAR_ALIVE_WITHIN_MS);
@@ -85,15 +93,25 @@ async function pass(tx: Transaction, parts: PlaceParts): Promise<PassResult> {
   capacity.fleet = Math.min(capacity.fleet, maxPlacedPerPass);
 
   const rows = await pendingSteps(tx, maxPlacedPerPass);
-  const plans = new Map<string, { row: PendingStepRow; step: Step }>();
+  const plans = new Map<string, Plan>();
   const placeable: PlaceableStep[] = [];
   const definitions = new Map<string, Definition>();
   for (const row of rows) {
-    const step = (await definitionOf(tx, row, definitions)).steps.find(
-      (candidate) => candidate.name === row.step,
-    );
+    const { steps, files } = await definitionOf(tx, row, definitions);
+    const step = steps.find((candidate) => candidate.name === row.step);
     if (!step) continue;
-    plans.set(JSON.stringify([row.scan_id, row.step]), { row, step });
+    const missing = await secretsMissing(tx, row, step);
+    if (missing.join() !== row.missing_secrets.join()) {
+      await markMissingSecrets(tx, row.scan_id, row.step, missing);
+      parts.log.warn({
+        operation: missing.length > 0 ? 'secret_missing' : 'secret_set',
+        scanId: row.scan_id,
+        step: row.step,
+        secrets: missing,
+      });
+    }
+    if (missing.length > 0) continue;
+    plans.set(JSON.stringify([row.scan_id, row.step]), { row, step, files });
     const own = flying
       .filter((flight) => flight.scan_id === row.scan_id && flight.step === row.step)
       .reduce((sum, flight) => sum + flight.attempts, 0);
@@ -120,7 +138,7 @@ async function pass(tx: Transaction, parts: PlaceParts): Promise<PassResult> {
     if (!plan) continue;
     // One scan's fault must not stop the others' work.
     try {
-      await tx.savepoint(() => dispatch(tx, parts, plan.row, plan.step, allocation, result));
+      await tx.savepoint(() => dispatch(tx, parts, plan, allocation, result));
     } catch (error) {
       if (isSonarError(error, 'unreachable')) throw error;
       parts.log.error({
@@ -132,6 +150,12 @@ async function pass(tx: Transaction, parts: PlaceParts): Promise<PassResult> {
     }
   }
   return result;
+}
+
+/** Asked in each pass: a secret may be set at any time, and what waits for it has not failed. */
+async function secretsMissing(tx: Db, row: PendingStepRow, step: Step): Promise<string[]> {
+  const names = [...new Set(Object.values(step.secrets))];
+  return names.length === 0 ? [] : missingSecrets(tx, row.workspace_id, names);
 }
 
 async function definitionOf(
@@ -152,19 +176,14 @@ async function definitionOf(
   return revision.compiled;
 }
 
-async function dispatch(
-  tx: Db,
-  parts: PlaceParts,
-  row: PendingStepRow,
-  step: Step,
-  allocation: Allocation,
-  result: PassResult,
-) {
+async function dispatch(tx: Db, parts: PlaceParts, plan: Plan, allocation: Allocation, result: PassResult) {
+  const { row, step } = plan;
   const tasks = await takePendingTasks(tx, row.scan_id, step.name, allocation.tasks);
   if (tasks.length === 0) return;
   const source: DispatchSource = {
     ...row,
-    inputs: await readScanInputs(tx, row.scan_id, inputsOfTemplates(step)),
+    files: plan.files,
+    inputs: await readScanInputs(tx, row.scan_id, scanInputsOf(step)),
     scope: step.target === null ? null : await readScanScope(tx, row.scan_id),
   };
   const dispatches: NewDispatch[] = [];

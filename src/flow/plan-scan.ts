@@ -6,11 +6,13 @@ import type { ScanId, TaskId } from '#sonar/contracts/ids.ts';
 import type { Database, Db } from '#sonar/db/pool.ts';
 import { childStepsOf, type PlanAction, planSteps, type StepFacts, singleNeed } from '#sonar/domain/plan.ts';
 import { isScanOpen } from '#sonar/domain/scan-states.ts';
+import { madeInputs } from '#sonar/domain/step-inputs.ts';
 import type { Settings } from '#sonar/platform/config.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import { findRevision } from '#sonar/stores/definitions.ts';
 import { insertExpansion, insertExpansionsOfParents } from '#sonar/stores/expansions.ts';
+import { inputsAreDue } from '#sonar/stores/input-files.ts';
 import { failScanRow, lockScan, recordTick, type ScanRow } from '#sonar/stores/scans.ts';
 import { activateStep, closeStep, moveBackfill, type StepRow, stepsOfScan } from '#sonar/stores/steps.ts';
 import { countTasks, foldTaskCounts, taskCounts } from '#sonar/stores/task-counts.ts';
@@ -34,6 +36,8 @@ export interface PlanPass {
   steps: Map<string, StepRow>;
   facts: Map<string, StepFacts>;
   made: number;
+  /** Tasks wait for input files that are to be made. */
+  inputsDue: boolean;
   /** Something was done that may let more be done: ask again. */
   progressed: boolean;
 }
@@ -76,6 +80,7 @@ const emptyPass = (scan: ScanRow, steps: Map<string, StepRow>): PlanPass => ({
   steps,
   facts: new Map(),
   made: 0,
+  inputsDue: false,
   progressed: false,
 });
 
@@ -122,6 +127,7 @@ async function runningPass(tx: Db, scan: ScanRow, taskCap: number): Promise<Plan
     steps: actions.length > 0 ? await readSteps(tx, scan.scan_id) : before,
     facts,
     made,
+    inputsDue: await inputsAreDue(tx, scan.scan_id),
     progressed: actions.length > 0 || children.more || late.more,
   };
 }
@@ -159,6 +165,7 @@ async function act(tx: Db, scan: ScanRow, action: PlanAction): Promise<number> {
         sourcesId,
         definitionRevision: scan.definition_revision,
         noWork: action.work.noWork,
+        inputsDue: !action.work.noWork && madeInputs(step).length > 0,
       });
   }
 }
@@ -231,10 +238,15 @@ async function makeChildrenOf(
   const idle = parents.filter((parent) => parent.no_work);
   const working = parents.filter((parent) => !parent.no_work);
   let made = 0;
-  if (idle.length > 0) made += await insertChildren(tx, owner, { ...child, noWork: true }, idle.map(childOf));
+  if (idle.length > 0)
+    made += await insertChildren(tx, owner, { ...child, noWork: true, inputsDue: false }, idle.map(childOf));
   if (working.length === 0) return made;
-  if (!step.foreach)
-    return made + (await insertChildren(tx, owner, { ...child, noWork: false }, working.map(childOf)));
+  if (!step.foreach) {
+    const inputsDue = madeInputs(step).length > 0;
+    return (
+      made + (await insertChildren(tx, owner, { ...child, noWork: false, inputsDue }, working.map(childOf)))
+    );
+  }
   await insertExpansionsOfParents(
     tx,
     owner,

@@ -1,4 +1,4 @@
-import { type InputType, listInputTypes, type Step, type Template } from '#sonar/contracts/definition.ts';
+import { type InputType, listInputTypes } from '#sonar/contracts/definition.ts';
 import type { ScanId } from '#sonar/contracts/ids.ts';
 import type { Db } from '#sonar/db/pool.ts';
 import type { RenderContext } from '#sonar/domain/render-values.ts';
@@ -20,16 +20,4 @@ export async function readScanInputs(
         : row.content,
     ]),
   );
-}
-
-/** Inputs that a step's templates name: a list that only feeds a foreach is not read to render a command. */
-export function inputsOfTemplates(step: Step): string[] {
-  const templates: (Template | null)[] = [
-    ...step.command,
-    step.stdin,
-    step.target,
-    ...Object.values(step.env),
-  ];
-  const parts = templates.flatMap((template) => template ?? []);
-  return [...new Set(parts.flatMap((part) => (part.kind === 'inputs' ? [part.name] : [])))];
 }

@@ -1,15 +1,17 @@
 // A pending task becomes the dispatch of a fresh attempt, or the reason why it cannot.
-import type { Step } from '#sonar/contracts/definition.ts';
+import type { Definition, Step } from '#sonar/contracts/definition.ts';
 import type { Dispatch } from '#sonar/contracts/dispatch-message.ts';
 import type { AttemptId } from '#sonar/contracts/ids.ts';
 import { dispatchKey } from '#sonar/contracts/names.ts';
 import { renderCommand, renderTarget } from '#sonar/domain/render.ts';
 import type { RenderContext } from '#sonar/domain/render-values.ts';
 import { checkTarget, type ParsedScope } from '#sonar/domain/scope.ts';
+import { dispatchedInputs } from '#sonar/domain/step-inputs.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import type { NewDispatch, PendingStepRow, PendingTaskRow } from '#sonar/stores/placement.ts';
 
 export interface DispatchSource extends PendingStepRow {
+  files: Definition['files'];
   inputs: RenderContext['inputs'];
   /** Null where the step touches no host. */
   scope: ParsedScope | null;
@@ -42,7 +44,7 @@ export function renderDispatch(
     command: rendered.command,
     stdin: rendered.stdin,
     env: rendered.env,
-    inputs: step.inputs.map((input) => ({ name: input.name, as: input.as })),
+    inputs: dispatchedInputs(step, source.files),
     outputs: step.outputs.map((output) => ({
       name: output.name,
       path: output.path,
@@ -72,7 +74,8 @@ export function renderDispatch(
 }
 
 function targetFault(scope: ParsedScope | null, step: Step, context: RenderContext): string | undefined {
-  if (scope === null) return undefined;
+  // The items of a batch were checked one by one before it was made.
+  if (scope === null || step.foreach?.batch != null) return undefined;
   const rendered = renderTarget(step, context);
   if (!rendered.ok) return rendered.reason;
   const refused = rendered.targets.find((target) => checkTarget(scope, target).kind === 'refused');

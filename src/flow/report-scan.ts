@@ -7,6 +7,12 @@ import type { StepRow } from '#sonar/stores/steps.ts';
 import { type TaskCount, taskCounts } from '#sonar/stores/task-counts.ts';
 import type { PlanPass } from './plan-scan.ts';
 
+/** What an operator reads of secrets that a step waits for; empty where it waits for none. */
+export const missingSecretsNote = (names: readonly string[]): string =>
+  names.length === 0
+    ? ''
+    : `waits for ${names.map((name) => `secret "${name}"`).join(', ')}; set it with: sonar secret set ${names[0]}`;
+
 export async function reportScan(
   database: Database,
   pass: PlanPass,
@@ -50,6 +56,7 @@ function summarize(row: StepRow, counts: readonly TaskCount[], tags: string): St
   const starved = row.starved_since !== null && of('Pending') > 0;
   const notes = [
     starved ? `starved: no live worker has ${tags === '' ? 'its tag' : tags}` : '',
+    missingSecretsNote(row.missing_secrets),
     row.refused > 0 ? `${row.refused} refused` : '',
     row.note ?? '',
   ];

@@ -12,7 +12,15 @@ import { newId } from '#sonar/platform/ids.ts';
 import { latestRevision } from '#sonar/stores/definitions.ts';
 import { findScan, findScanByKey, insertScan, insertScanInput, type ScanRow } from '#sonar/stores/scans.ts';
 import { insertSteps } from '#sonar/stores/steps.ts';
+import { knownFiles } from '#sonar/stores/stored-files.ts';
 
+interface NewInput {
+  name: string;
+  type: string;
+  content: string;
+  /** Of an input of type `file` that was stored before. */
+  fileSha256: string | null;
+}
 type Problem = { path: string; message: string; hint?: string | null };
 
 /**
@@ -40,6 +48,7 @@ export async function startScan(
     );
   const problems: Problem[] = [];
   const inputs = readInputs(revision.compiled, request.inputs ?? {}, problems);
+  await checkFiles(database, workspaceId, inputs, problems);
   const scope = readScope(revision.compiled, request.scope, problems);
   if (problems.length > 0 || !scope)
     throw new SonarError('invalid', summary(problems), { details: { problems } });
@@ -119,7 +128,7 @@ function readInputs(
   definition: Definition,
   given: NonNullable<StartScan['inputs']>,
   problems: Problem[],
-): { name: string; type: string; content: string }[] {
+): NewInput[] {
   const resolved = resolveInputs(definition, given);
   if (!resolved.ok) {
     problems.push(
@@ -127,9 +136,30 @@ function readInputs(
     );
     return [];
   }
-  return Object.entries(resolved.inputs).map(([name, value]) => ({
-    name,
-    type: definition.inputs[name]?.type ?? 'text',
-    content: typeof value === 'string' ? value : value.join('\n'),
-  }));
+  return Object.entries(resolved.inputs).map(([name, value]) => {
+    const type = definition.inputs[name]?.type ?? 'text';
+    if (typeof value === 'string') return { name, type, content: value, fileSha256: null };
+    return Array.isArray(value)
+      ? { name, type, content: value.join('\n'), fileSha256: null }
+      : { name, type, content: '', fileSha256: value.sha256 };
+  });
+}
+
+/** Files are named by their hash, and must have been stored before. */
+async function checkFiles(
+  database: Database,
+  workspaceId: string,
+  inputs: readonly NewInput[],
+  problems: Problem[],
+): Promise<void> {
+  const digests = inputs.flatMap(({ fileSha256 }) => (fileSha256 === null ? [] : [fileSha256]));
+  if (digests.length === 0) return;
+  const known = await knownFiles(database, workspaceId, digests);
+  for (const { name, fileSha256 } of inputs)
+    if (fileSha256 !== null && !known.has(fileSha256))
+      problems.push({
+        path: `inputs.${name}`,
+        message: `no file with SHA-256 ${fileSha256} is stored`,
+        hint: 'upload it by POST /v1/files first',
+      });
 }

@@ -166,6 +166,45 @@ export function ownerFiles(
     order by p.ordinal, f.path limit ${limit}`);
 }
 
+/** Files that belong to a task itself, in order of path after `after`. */
+export function taskFiles(
+  db: Db,
+  taskId: TaskId,
+  input: string,
+  after: string,
+  limit: number,
+): Promise<SourceFileRow[]> {
+  return db.rows(sql('attempt.task_files')`
+    select 0 as source, path, object_key, size, sha256 from sonar.task_file
+    where task_id = ${taskId} and input = ${input} and path > ${after} order by path limit ${limit}`);
+}
+
+/** The file that was made of rows for the task's owner: its parent, its sources or its scan. */
+export function madeFile(db: Db, taskId: TaskId, input: string): Promise<SourceFileRow[]> {
+  return db.rows(sql('attempt.made_file')`
+    select 0 as source, f.input as path, f.object_key, f.size, f.sha256
+    from sonar.task t
+    join sonar.input_file f on f.owner_id in (t.parent_task_id, t.sources_id, t.scan_id) and f.step = t.step
+      and f.scan_id = t.scan_id
+    where t.task_id = ${taskId} and f.input = ${input}`);
+}
+
+/** Files of the definition's revision that an attempt runs, in order of path after `after`. */
+export function definitionFiles(
+  db: Db,
+  attempt: Pick<AttemptRow, 'workspace_id' | 'definition_name' | 'definition_revision'>,
+  file: string,
+  after: string,
+  limit: number,
+): Promise<SourceFileRow[]> {
+  return db.rows(sql('attempt.definition_files')`
+    select 0 as source, f.path, b.object_key, b.size, b.sha256
+    from sonar.definition_file f join sonar.stored_file b on b.workspace_id = f.workspace_id and b.sha256 = f.sha256
+    where f.workspace_id = ${attempt.workspace_id} and f.name = ${attempt.definition_name}
+      and f.revision = ${attempt.definition_revision} and f.file = ${file} and f.path > ${after}
+    order by f.path limit ${limit}`);
+}
+
 /** Files of one output of one task's accepted result. */
 export function acceptedFiles(db: Db, taskId: TaskId, output: string): Promise<SourceFileRow[]> {
   return db.rows(sql('attempt.accepted_files')`

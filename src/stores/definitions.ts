@@ -6,6 +6,7 @@ export interface RevisionRow {
   name: string;
   revision: number;
   source_sha256: string;
+  files_sha256: string;
   compiled: Definition;
   applied_at: string;
 }
@@ -27,13 +28,20 @@ export async function ensureDefinition(db: Db, workspaceId: string, name: string
 export async function insertRevision(
   db: Db,
   workspaceId: string,
-  revision: { name: string; revision: number; source: string; sourceSha256: string; compiled: Definition },
+  revision: {
+    name: string;
+    revision: number;
+    source: string;
+    sourceSha256: string;
+    filesSha256: string;
+    compiled: Definition;
+  },
 ): Promise<void> {
   await db.execute(sql('definition.insert_revision')`
     with revision as (
-      insert into sonar.definition_revision (workspace_id, name, revision, source, source_sha256, compiled)
+      insert into sonar.definition_revision (workspace_id, name, revision, source, source_sha256, files_sha256, compiled)
       values (${workspaceId}, ${revision.name}, ${revision.revision}, ${revision.source},
-              ${revision.sourceSha256}, ${JSON.stringify(revision.compiled)}::jsonb)
+              ${revision.sourceSha256}, ${revision.filesSha256}, ${JSON.stringify(revision.compiled)}::jsonb)
       returning workspace_id, name, revision)
     update sonar.definition d set latest_revision = r.revision, deleted_at = null
     from revision r where d.workspace_id = r.workspace_id and d.name = r.name`);
@@ -45,7 +53,7 @@ export async function latestRevision(
   name: string,
 ): Promise<RevisionRow | undefined> {
   const [row] = await db.rows<RevisionRow>(sql('definition.latest')`
-    select r.name, r.revision, r.source_sha256, r.compiled, r.applied_at
+    select r.name, r.revision, r.source_sha256, r.files_sha256, r.compiled, r.applied_at
     from sonar.definition d
     join sonar.definition_revision r on r.workspace_id = d.workspace_id and r.name = d.name and r.revision = d.latest_revision
     where d.workspace_id = ${workspaceId} and d.name = ${name} and d.deleted_at is null`);
@@ -59,7 +67,7 @@ export async function findRevision(
   revision: number,
 ): Promise<RevisionRow | undefined> {
   const [row] = await db.rows<RevisionRow>(sql('definition.revision')`
-    select name, revision, source_sha256, compiled, applied_at from sonar.definition_revision
+    select name, revision, source_sha256, files_sha256, compiled, applied_at from sonar.definition_revision
     where workspace_id = ${workspaceId} and name = ${name} and revision = ${revision}`);
   return row;
 }
@@ -72,7 +80,7 @@ export function listDefinitions(
   limit: number,
 ): Promise<RevisionRow[]> {
   return db.rows(sql('definition.list')`
-    select r.name, r.revision, r.source_sha256, r.compiled, r.applied_at
+    select r.name, r.revision, r.source_sha256, r.files_sha256, r.compiled, r.applied_at
     from sonar.definition d
     join sonar.definition_revision r on r.workspace_id = d.workspace_id and r.name = d.name and r.revision = d.latest_revision
     where d.workspace_id = ${workspaceId} and d.deleted_at is null and d.name > ${after}

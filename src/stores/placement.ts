@@ -59,7 +59,7 @@ export async function passIsWanted(db: Db): Promise<boolean> {
       join sonar.scan_step p on p.scan_id = s.scan_id and p.state = 'open'
       cross join lateral (
         select from sonar.task t where t.scan_id = p.scan_id and t.step = p.step and t.status = 'Pending'
-          and (t.not_before is null or t.not_before <= clock_timestamp()) limit 1) due
+          and not t.inputs_due and (t.not_before is null or t.not_before <= clock_timestamp()) limit 1) due
       where s.status = 'Running') as wanted
     from sonar.placement`);
   return row?.wanted ?? false;
@@ -91,18 +91,19 @@ export interface PendingStepRow {
   definition_name: string;
   definition_revision: number;
   step: string;
+  missing_secrets: string[];
   pending: number;
 }
 
 /** Steps of Running scans with due work; `pending` is counted no further than `cap`. */
 export function pendingSteps(db: Db, cap: number): Promise<PendingStepRow[]> {
   return db.rows(sql('placement.pending_steps')`
-    select s.scan_id, s.workspace_id, s.definition_name, s.definition_revision, p.step, due.pending
+    select s.scan_id, s.workspace_id, s.definition_name, s.definition_revision, p.step, p.missing_secrets, due.pending
     from sonar.scan s
     join sonar.scan_step p on p.scan_id = s.scan_id and p.state = 'open'
     cross join lateral (
       select count(*) as pending from (
-        select from sonar.task t where t.scan_id = p.scan_id and t.step = p.step and t.status = 'Pending'
+        select from sonar.task t where t.scan_id = p.scan_id and t.step = p.step and t.status = 'Pending' and not t.inputs_due
           and (t.not_before is null or t.not_before <= clock_timestamp()) limit ${cap}) capped) due
     where s.status = 'Running' and due.pending > 0
     order by s.scan_id, p.ordinal`);
@@ -124,7 +125,7 @@ export function takePendingTasks(
 ): Promise<PendingTaskRow[]> {
   return db.rows(sql('placement.take')`
     select task_id, item, item_ordinal, attempts from sonar.task
-    where scan_id = ${scanId} and step = ${step} and status = 'Pending'
+    where scan_id = ${scanId} and step = ${step} and status = 'Pending' and not inputs_due
       and (not_before is null or not_before <= clock_timestamp())
     order by item_ordinal, task_id limit ${limit} for update skip locked`);
 }

@@ -48,11 +48,11 @@ export async function insertScan(db: Db, scan: NewScan): Promise<boolean> {
 export async function insertScanInput(
   db: Db,
   scan: { scanId: ScanId; workspaceId: string },
-  input: { name: string; type: string; content: string },
+  input: { name: string; type: string; content: string; fileSha256: string | null },
 ): Promise<void> {
   await db.execute(sql('scan.insert_input')`
-    insert into sonar.scan_input (scan_id, workspace_id, name, type, content)
-    values (${scan.scanId}, ${scan.workspaceId}, ${input.name}, ${input.type}, ${input.content})`);
+    insert into sonar.scan_input (scan_id, workspace_id, name, type, content, file_sha256)
+    values (${scan.scanId}, ${scan.workspaceId}, ${input.name}, ${input.type}, ${input.content}, ${input.fileSha256})`);
 }
 
 export function scanInputs(

@@ -14,6 +14,7 @@ export interface StepRow {
   backfill_after: string | null;
   refused: number;
   starved_since: string | null;
+  missing_secrets: string[];
   note: string | null;
 }
 
@@ -30,7 +31,8 @@ export async function insertSteps(
 
 export function stepsOfScan(db: Db, scanId: ScanId): Promise<StepRow[]> {
   return db.rows(sql('step.of_scan')`
-    select step, ordinal, state, pins is not null as activated, sources_id, backfill_after, refused, starved_since, note
+    select step, ordinal, state, pins is not null as activated, sources_id, backfill_after, refused, starved_since,
+           missing_secrets, note
     from sonar.scan_step where scan_id = ${scanId} order by ordinal`);
 }
 
@@ -85,6 +87,18 @@ export async function addRefused(
 export async function noteStep(db: Db, scanId: ScanId, step: string, note: string): Promise<void> {
   await db.execute(sql('step.note')`
     update sonar.scan_step set note = ${note} where scan_id = ${scanId} and step = ${step}`);
+}
+
+/** What the step's Pending tasks wait for; none: nothing any more. */
+export async function markMissingSecrets(
+  db: Db,
+  scanId: ScanId,
+  step: string,
+  names: readonly string[],
+): Promise<void> {
+  await db.execute(sql('step.mark_missing_secrets')`
+    update sonar.scan_step set missing_secrets = ${names}::text[]
+    where scan_id = ${scanId} and step = ${step}`);
 }
 
 /** Marks the steps that no eligible worker serves, and unmarks the others; answers what changed. */

@@ -19,14 +19,16 @@ export function insertTask(
     sourcesId: string | null;
     definitionRevision: number;
     noWork: boolean;
+    /** Files that it reads are not made yet; never of a no-work outcome. */
+    inputsDue: boolean;
   },
 ): Promise<number> {
   return db.execute(sql('task.insert')`
     insert into sonar.task (task_id, workspace_id, scan_id, step, parent_task_id, sources_id, status, no_work,
-                            plan_due, finished_at, definition_revision)
+                            plan_due, finished_at, definition_revision, inputs_due)
     select ${task.taskId}, ${scan.workspaceId}, ${scan.scanId}, ${task.step}, ${task.parentTaskId}::uuid,
            ${task.sourcesId}::uuid, case when no_work then 'Completed' else 'Pending' end, no_work, no_work,
-           case when no_work then clock_timestamp() end, ${task.definitionRevision}
+           case when no_work then clock_timestamp() end, ${task.definitionRevision}, ${task.inputsDue}::boolean and not no_work
     from (values (${task.noWork}::boolean)) as kind (no_work)
     on conflict (scan_id, step, parent_task_id, item_ordinal) where superseded_at is null do nothing`);
 }
@@ -35,16 +37,22 @@ export function insertTask(
 export function insertChildren(
   db: Db,
   scan: ScanKey,
-  child: { step: string; sourcesId: string | null; definitionRevision: number; noWork: boolean },
+  child: {
+    step: string;
+    sourcesId: string | null;
+    definitionRevision: number;
+    noWork: boolean;
+    inputsDue: boolean;
+  },
   children: readonly { taskId: TaskId; parentTaskId: TaskId }[],
 ): Promise<number> {
   return db.execute(sql('task.insert_children')`
     insert into sonar.task (task_id, workspace_id, scan_id, step, parent_task_id, sources_id, status, no_work,
-                            plan_due, finished_at, definition_revision)
+                            plan_due, finished_at, definition_revision, inputs_due)
     select task_id, ${scan.workspaceId}, ${scan.scanId}, ${child.step}, parent, ${child.sourcesId}::uuid,
            case when ${child.noWork}::boolean then 'Completed' else 'Pending' end, ${child.noWork}::boolean,
            ${child.noWork}::boolean, case when ${child.noWork}::boolean then clock_timestamp() end,
-           ${child.definitionRevision}
+           ${child.definitionRevision}, ${child.inputsDue}::boolean and not ${child.noWork}::boolean
     from unnest(${children.map((c) => c.taskId)}::uuid[], ${children.map((c) => c.parentTaskId)}::uuid[]) as new (task_id, parent)
     on conflict (scan_id, step, parent_task_id, item_ordinal) where superseded_at is null do nothing`);
 }

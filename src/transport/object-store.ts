@@ -1,4 +1,5 @@
 // Files of scans, in any server with S3's API.
+import type { Readable } from 'node:stream';
 import { GetObjectCommand, HeadBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { messageOf, SonarError } from '#sonar/platform/errors.ts';
@@ -13,6 +14,11 @@ export interface ObjectStore {
   presignPut(key: string, size: number): Promise<{ url: string; headers: Record<string, string> }>;
   /** @throws SonarError `not_found` where there is no such object, `unreachable` otherwise. */
   read(key: string): Promise<AsyncIterable<Uint8Array>>;
+  /**
+   * For what the control roles make themselves, under a key that its bytes determine. A stream is sent once.
+   * @throws SonarError `unreachable`.
+   */
+  write(key: string, body: Uint8Array | Readable, size: number): Promise<void>;
   /** @throws SonarError `unreachable` when the bucket does not answer. */
   check(): Promise<void>;
   close(): void;
@@ -64,6 +70,15 @@ export function openObjectStore(options: ObjectStoreOptions): ObjectStore {
         if ((error as { name?: string }).name === 'NoSuchKey')
           throw new SonarError('not_found', `no object ${Key} in the store`, { cause: error });
         throw new SonarError('unreachable', `the object store did not give ${Key}: ${messageOf(error)}`, {
+          cause: error,
+        });
+      }
+    },
+    async write(Key, Body, size) {
+      try {
+        await client.send(new PutObjectCommand({ Bucket, Key, Body, ContentLength: size }));
+      } catch (error) {
+        throw new SonarError('unreachable', `the object store did not take ${Key}: ${messageOf(error)}`, {
           cause: error,
         });
       }

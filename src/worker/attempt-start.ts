@@ -2,7 +2,8 @@ import { backoffMs, jittered, pause } from '#sonar/platform/wait.ts';
 import { type AttemptContext, identityOf } from './attempt-context.ts';
 
 export type StartEnd =
-  | { kind: 'run' }
+  /** With the environment variables that nothing but the command may see. */
+  | { kind: 'run'; secrets: Record<string, string> }
   /** Not ours to run: done, cancelled, or another delivery has it. */
   | { kind: 'skip'; reason: string }
   /** The api will never take it. */
@@ -23,7 +24,9 @@ export async function reportStarted(context: AttemptContext): Promise<StartEnd> 
     });
     if (outcome.kind === 'answer') {
       const answer = outcome.value;
-      return answer.disposition === 'run' ? { kind: 'run' } : { kind: 'skip', reason: answer.reason };
+      return answer.disposition === 'run'
+        ? { kind: 'run', secrets: answer.secrets }
+        : { kind: 'skip', reason: answer.reason };
     }
     if (outcome.kind === 'refused')
       return { kind: 'refused', detail: `${outcome.status} ${outcome.code ?? ''}: ${outcome.detail}` };

@@ -4,7 +4,7 @@ import { backoffMs, jittered, pause } from '#sonar/platform/wait.ts';
 import { type AttemptContext, type Intent, identityOf } from './attempt-context.ts';
 import { makeFolders, type Prepared, prepareCommand, stdoutPath, takesStdout } from './attempt-prepare.ts';
 import { buildResult, type Failure, failureOf, judge, judgeNotStarted, noStreams } from './command-result.ts';
-import { downloadInputs, type PageEnd } from './inputs.ts';
+import { downloadInputs, type InputsEnd, type PageEnd } from './inputs.ts';
 import { collectOutputs, type OutputFile } from './outputs.ts';
 import type { Deliverable } from './result-delivery.ts';
 import type { CommandEnd } from './spawn-protocol.ts';
@@ -24,17 +24,33 @@ export interface WorkControl {
 }
 
 /** @throws the system's errors of this worker's own disk. */
-export async function work(context: AttemptContext, control: WorkControl): Promise<WorkEnd> {
-  const { message, folders } = context;
+export async function work(
+  context: AttemptContext,
+  control: WorkControl,
+  secrets: Readonly<Record<string, string>>,
+): Promise<WorkEnd> {
+  const { message, folders, parts } = context;
   await makeFolders(context);
-
-  const inputs = await downloadInputs(message.inputs, folders, {
+  const { end, held } = await downloadInputs(message.inputs, folders, parts.shared, {
     page: (input, after) => askPage(context, input, after),
-    signal: AbortSignal.any([context.interrupted, context.parts.signal]),
-    forMs: context.parts.config.transferForMs,
-    retryFirstMs: context.parts.config.retryFirstMs,
-    retryMaxMs: context.parts.config.retryMaxMs,
+    signal: AbortSignal.any([context.interrupted, parts.signal]),
+    forMs: parts.config.transferForMs,
+    retryFirstMs: parts.config.retryFirstMs,
+    retryMaxMs: parts.config.retryMaxMs,
   });
+  try {
+    return await runWithInputs(context, control, secrets, end);
+  } finally {
+    for (const digest of held) await parts.shared.release(digest);
+  }
+}
+
+async function runWithInputs(
+  context: AttemptContext,
+  control: WorkControl,
+  secrets: Readonly<Record<string, string>>,
+  inputs: InputsEnd,
+): Promise<WorkEnd> {
   if (inputs.kind === 'unreachable') return { kind: 'interrupted', detail: inputs.message };
   if (inputs.kind === 'aborted' || control.intent() !== null) return withoutStart(context, control, null);
   if (inputs.kind === 'unavailable')
@@ -42,7 +58,7 @@ export async function work(context: AttemptContext, control: WorkControl): Promi
 
   const prepared = await prepareCommand(context, inputs.paths);
   if ('problem' in prepared) return withoutStart(context, control, prepared.problem);
-  const end = await run(context, control, prepared);
+  const end = await run(context, control, { ...prepared, env: { ...prepared.env, ...secrets } });
   switch (end.kind) {
     case 'helper_lost':
       return { kind: 'interrupted', detail: 'the spawn helper was killed, and the command with it' };

@@ -89,7 +89,7 @@ export function createAttempt(
     const start = await reportStarted(context);
     switch (start.kind) {
       case 'run':
-        return act(await work(context, control));
+        return act(await work(context, control, start.secrets));
       case 'skip':
         log.info({ operation: 'attempt_skipped', reason: start.reason }, 'not to be run here');
         settle('ack');

@@ -12,6 +12,8 @@ export interface WorkerDirectories {
   streams: string;
   /** Signed results without a disposition. */
   results: string;
+  /** What many attempts share, by digest. */
+  shared: string;
   /** One file a live process group. */
   groups: string;
 }
@@ -27,6 +29,7 @@ export async function makeDirectories(directory: string, name: string): Promise<
     work: join(base, 'work'),
     streams: join(base, 'streams'),
     results: join(base, 'results'),
+    shared: join(base, 'shared'),
     groups: join(base, 'groups'),
   };
   for (const path of Object.values(directories)) await mkdir(path, { recursive: true, mode: 0o700 });

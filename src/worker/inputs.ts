@@ -1,6 +1,6 @@
 // Downloads what an attempt reads. URLs come in pages, are renewed when they expire, and every byte is checked.
 import { createHash } from 'node:crypto';
-import { mkdir, open, rm } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Dispatch } from '#sonar/contracts/dispatch-message.ts';
 import type { InputFile, InputsAnswer } from '#sonar/contracts/worker-api.ts';
@@ -9,6 +9,7 @@ import { backoffMs, jittered, pause } from '#sonar/platform/wait.ts';
 import { forEachOf } from './for-each-of.ts';
 import { type AttemptFolders, type InputPaths, pathProblem } from './paths.ts';
 import { bytesOf } from './response-bytes.ts';
+import type { SharedFiles } from './shared-files.ts';
 import { transferTimeoutMs } from './transfer-time.ts';
 
 export type InputsEnd =
@@ -37,34 +38,71 @@ const filesAtOnce = 4;
 const maxMismatches = 3;
 const maxRenewals = 5;
 
+export interface Downloads {
+  end: InputsEnd;
+  /** Digests of shared files that the attempt holds until its command has ended. */
+  held: string[];
+}
+
 export async function downloadInputs(
   inputs: Dispatch['inputs'],
   folders: AttemptFolders,
+  shared: SharedFiles,
   transfer: InputsTransfer,
-): Promise<InputsEnd> {
+): Promise<Downloads> {
   const paths = new Map<string, string>();
-  for (const { name, as } of inputs) {
-    const folder = join(folders.in, name);
-    await mkdir(folder, { recursive: true });
-    if (as === 'directory') paths.set(name, folder);
-    let after: string | null = null;
-    let files = 0;
-    do {
-      const answer = await transfer.page(name, after);
-      if (answer.kind !== 'page') return answer;
-      const { page } = answer;
-      const end = await downloadPage(name, folder, after, page.files, transfer);
-      if (end !== null) return end;
-      files += page.files.length;
-      if (as === 'file' && page.files[0] !== undefined) paths.set(name, join(folder, page.files[0].path));
-      if (page.next !== null && page.next === after)
-        return { kind: 'unavailable', message: `input ${name}: the api gives the same page again and again` };
-      after = page.next;
-    } while (after !== null);
-    if (as === 'file' && files !== 1)
-      return { kind: 'unavailable', message: `input ${name} is one file, but the api lists ${files}` };
+  const held: string[] = [];
+  for (const input of inputs) {
+    const { name, digest } = input;
+    let folder = join(folders.in, name);
+    let end: InputsEnd | null = null;
+    if (digest === undefined) {
+      await mkdir(folder, { recursive: true });
+      end = await downloadInput(input, folder, transfer);
+    } else {
+      const used = await shared.use(digest, (part) => downloadInput(input, part, transfer));
+      if ('folder' in used) {
+        held.push(digest);
+        ({ folder } = used);
+      } else ({ end } = used);
+    }
+    if (end !== null) return { end, held };
+    const [only] = input.as === 'file' ? await readdir(folder) : [];
+    paths.set(name, input.as === 'directory' || only === undefined ? folder : await fileBelow(folder, only));
   }
-  return { kind: 'ready', paths };
+  return { end: { kind: 'ready', paths }, held };
+}
+
+/** The one file of an input: it may lie in folders of its own. */
+async function fileBelow(folder: string, name: string): Promise<string> {
+  const path = join(folder, name);
+  if (!(await lstat(path)).isDirectory()) return path;
+  const [next] = await readdir(path);
+  return next === undefined ? path : fileBelow(path, next);
+}
+
+/** Null when all files of the input are there. */
+async function downloadInput(
+  { name, as }: Dispatch['inputs'][number],
+  folder: string,
+  transfer: InputsTransfer,
+): Promise<InputsEnd | null> {
+  let after: string | null = null;
+  let files = 0;
+  do {
+    const answer = await transfer.page(name, after);
+    if (answer.kind !== 'page') return answer;
+    const { page } = answer;
+    const end = await downloadPage(name, folder, after, page.files, transfer);
+    if (end !== null) return end;
+    files += page.files.length;
+    if (page.next !== null && page.next === after)
+      return { kind: 'unavailable', message: `input ${name}: the api gives the same page again and again` };
+    after = page.next;
+  } while (after !== null);
+  return as === 'file' && files !== 1
+    ? { kind: 'unavailable', message: `input ${name} is one file, but the api lists ${files}` }
+    : null;
 }
 
 /** Null when every file of the page is there and right. */

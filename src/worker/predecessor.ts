@@ -61,7 +61,8 @@ export async function clearDirectories(directories: WorkerDirectories, log: Logg
       { operation: 'results_given_up', results: undelivered.length },
       'stored results got no disposition in time',
     );
-  for (const directory of [directories.results, directories.work, directories.streams, directories.groups])
+  const { results, work, streams, shared, groups } = directories;
+  for (const directory of [results, work, streams, shared, groups])
     for (const name of await readdir(directory))
       await removeTree(join(directory, name)).catch((error: unknown) => {
         // Space that is not given back is no reason not to serve.

@@ -3,6 +3,7 @@ import type { ApiClient } from './api-client.ts';
 import type { WorkerConfig } from './config.ts';
 import type { WorkerDirectories } from './directories.ts';
 import type { Gate } from './gate.ts';
+import type { SharedFiles } from './shared-files.ts';
 import type { Spawner } from './spawner.ts';
 
 /** What the parts of one worker share for as long as its incarnation lives. */
@@ -12,6 +13,7 @@ export interface WorkerParts {
   readonly directories: WorkerDirectories;
   readonly api: ApiClient;
   readonly spawner: Spawner;
+  readonly shared: SharedFiles;
   readonly gate: Gate;
   readonly log: Logger;
   /** Aborts when the worker lets go of everything at once: no call, no wait outlives it. */

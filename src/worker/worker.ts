@@ -21,6 +21,7 @@ import { takeLock } from './lock.ts';
 import { clearDirectories, endPredecessorProcesses, resendStoredResults } from './predecessor.ts';
 import { createPulses, type Pulses } from './pulses.ts';
 import { refusal, registerWorker } from './registration.ts';
+import { createSharedFiles } from './shared-files.ts';
 import { runSlot } from './slots.ts';
 import { createSpawner } from './spawner.ts';
 import type { WorkerParts } from './worker-parts.ts';
@@ -110,6 +111,7 @@ export function createWorker(config: WorkerConfig, parts: { log: Logger; puller?
     });
     const shared: WorkerParts = {
       config,
+      shared: createSharedFiles(directories.shared),
       incarnationId,
       directories,
       api,

@@ -1,10 +1,23 @@
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import type { UploadedFiles } from '#sonar/contracts/scan-api.ts';
 import { isSonarError, SonarError } from '#sonar/platform/errors.ts';
+import type { ApiClient } from '../api-client.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { formatTime } from '../figures.ts';
 import { inOrder, problemLine } from '../problem-lines.ts';
 import type { Run } from '../session.ts';
 import { addPageOptions, type PageOptions } from '../word-parsers.ts';
+
+/** A text that does not compile is sent without files: the api says what is wrong with it. */
+async function filesOf(client: ApiClient, source: string, file: string): Promise<UploadedFiles | undefined> {
+  if (!/^files:/m.test(source)) return undefined;
+  const { compileDefinition } = await import('#sonar/definition/compile.ts');
+  const compiled = compileDefinition(source);
+  if (!compiled.ok) return undefined;
+  const { uploadDefinitionFiles } = await import('../file-upload.ts');
+  return uploadDefinitionFiles(client, compiled.definition, file);
+}
 
 export function addDefinitionCommands(program: Command, run: Run): void {
   const definition = program.command('definition').description('what a scan does, as YAML');
@@ -37,7 +50,8 @@ export function addDefinitionCommands(program: Command, run: Run): void {
         const { readNamedFile } = await import('../scan-inputs.ts');
         const source = readNamedFile(file, 'definition', session.surroundings.workingDirectory);
         const client = await session.api();
-        const applied = await client.applyDefinition(source).catch((error: unknown) => {
+        const files = await filesOf(client, source, resolve(session.surroundings.workingDirectory, file));
+        const applied = await client.applyDefinition(source, files).catch((error: unknown) => {
           if (!isSonarError(error, 'invalid')) throw error;
           throw new SonarError('invalid', `${file}: ${error.message}; nothing was applied`, {
             cause: error,

@@ -34,6 +34,7 @@ export class CommandLine {
   readonly folder = mkdtempSync(join(tmpdir(), 'sonar-cli-'));
   readonly interrupts = new Set<() => void>();
   environment: Record<string, string | undefined> = {};
+  stdin = '';
   stdout = new CapturedSink();
 
   async run(...words: string[]): Promise<Outcome> {
@@ -53,6 +54,7 @@ export class CommandLine {
       exitNow: (exitCode) => {
         throw new Error(`the process would have ended with ${exitCode}`);
       },
+      readStdin: () => Promise.resolve(this.stdin),
     });
     return { code, out: this.stdout.text, err: stderr.text };
   }

@@ -27,6 +27,7 @@ class Stay {
           };
         },
         exitNow: ((code: number) => this.exits.push(code)) as unknown as (code: number) => never,
+        readStdin: () => Promise.resolve(''),
       },
       {},
     );

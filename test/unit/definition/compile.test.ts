@@ -129,6 +129,7 @@ describe('a definition', () => {
       command: [[{ kind: 'text', text: 'c' }]],
       stdin: null,
       env: {},
+      secrets: {},
       outputs: [],
       okExit: [0],
       maxConcurrent: null,
@@ -141,9 +142,11 @@ describe('a definition', () => {
   });
 
   test('resolves sources; a file comes from a single need, a directory from all', () => {
-    expect(ports?.foreach).toEqual({ in: { kind: 'input', input: 'targets' }, pick: null });
-    expect(web?.foreach).toEqual({ in: { kind: 'output', step: 'ports', output: 'xml' }, pick: 'url' });
-    expect(web?.inputs).toEqual([{ name: 'scan', from: { step: 'ports', output: 'xml' }, as: 'file' }]);
+    const plain = { unique: false, group: null, batch: null, split: null, files: false };
+    expect(ports?.foreach).toEqual({ in: { kind: 'input', input: 'targets' }, pick: null, ...plain });
+    const xml = { kind: 'output', step: 'ports', output: 'xml' };
+    expect(web?.foreach).toEqual({ in: xml, pick: 'url', ...plain });
+    expect(web?.inputs).toEqual([{ name: 'scan', from: xml, as: 'file', pick: null, unique: false }]);
     expect(report?.inputs.map(({ as }) => as)).toEqual(['directory', 'directory']);
   });
 
@@ -256,10 +259,18 @@ test('the JSON Schema names every field that is read, and none that is not', () 
     $defs: Record<string, { properties: object; required: string[]; additionalProperties: boolean }>;
   };
   expect(schema.required).toEqual(['sonar', 'name', 'steps']);
-  expect(Object.keys(schema.properties)).toEqual(['sonar', 'name', 'inputs', 'defaults', 'scope', 'steps']);
+  expect(Object.keys(schema.properties)).toEqual([
+    'sonar',
+    'name',
+    'inputs',
+    'files',
+    'defaults',
+    'scope',
+    'steps',
+  ]);
   expect(schema.$defs.step?.required).toEqual(['tags', 'command']);
   expect(schema.$defs.step?.additionalProperties).toBe(false);
-  expect(Object.keys(schema.$defs.foreach?.properties ?? {})).toEqual(['in', 'pick']);
+  expect(Object.keys(schema.$defs.step?.properties ?? {})).not.toContain('run');
   const references = [...JSON.stringify(schema).matchAll(/#\/\$defs\/(\w+)/g)].map(([, name]) => name ?? '');
   expect(Object.keys(schema.$defs)).toEqual(expect.arrayContaining(references));
 });

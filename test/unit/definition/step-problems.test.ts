@@ -88,11 +88,6 @@ describe('a step', () => {
       '12:19 steps.scan.foreach.in: `other` is not among the needs of `scan` | add `needs: {other: single}` or `all`',
     ],
     [
-      'with foreach over an output that is not read',
-      [...ok, 'needs: {other: single}', 'foreach: {in: other.lines}'],
-      '13:19 steps.scan.foreach.in: `other.lines` has no `read`, so it has no rows | add `read: lines` or another reader to `other.outputs.lines`',
-    ],
-    [
       'with foreach over an unknown output',
       [...ok, 'needs: {other: single}', 'foreach: {in: other.row}'],
       '13:19 steps.scan.foreach.in: the step `other` has no output `row` | did you mean `rows`?',
@@ -182,11 +177,6 @@ describe('a step', () => {
       'with an open template',
       ['tags: [tool]', 'command: [tool, "a${item"]'],
       '11:23 steps.scan.command[1]: `${` is never closed | close it with `}`, or write `$${` for a literal `${`',
-    ],
-    [
-      'with one file of all',
-      [...ok, 'needs: {other: all}', 'inputs: {x: {from: other.rows, as: file}}'],
-      '13:17 steps.scan.inputs.x: `as: file` of a step that is needed by `all` is not read by this version of Sonar | write `as: directory`',
     ],
     [
       'with a record that lacks its key',

@@ -3,32 +3,13 @@ import type { JsonValue, Step, Template } from '#sonar/contracts/definition.ts';
 import type { RenderedArgument } from '#sonar/contracts/rendered-command.ts';
 import { parseTemplate } from '#sonar/definition/template.ts';
 import { maxArgumentBytes, renderCommand, renderTarget } from '#sonar/domain/render.ts';
+import { stepWith } from '../../fixtures/step-with.ts';
 
 const seed = 20_004;
 const template = (text: string): Template => parseTemplate(text).parts.map(({ part }) => part);
 
-function stepOf(command: string[], more: Partial<Step> = {}): Step {
-  return {
-    name: 'step',
-    tags: ['tag'],
-    needs: [],
-    foreach: null,
-    inputs: [],
-    target: null,
-    command: command.map(template),
-    stdin: null,
-    env: {},
-    outputs: [],
-    okExit: [0],
-    maxConcurrent: null,
-    timeoutMs: 1000,
-    retry: { max: 0, backoffMs: 1, maxBackoffMs: 1 },
-    image: null,
-    location: null,
-    allowOptionItems: false,
-    ...more,
-  };
-}
+const stepOf = (command: string[], more: Partial<Step> = {}): Step =>
+  stepWith({ command: command.map(template), ...more });
 
 /** What a worker makes of an argument whose files are at `/in/NAME` and `/out/NAME`. */
 const argument = (parts: RenderedArgument): string =>

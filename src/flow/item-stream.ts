@@ -1,0 +1,165 @@
+// The items of a foreach in the one order that every pass sees: what makes a place in the stream worth keeping.
+import { createHash } from 'node:crypto';
+import type { Definition, ForeachSpec, JsonValue, Row, Step } from '#sonar/contracts/definition.ts';
+import type { Database } from '#sonar/db/pool.ts';
+import { canonicalJson } from '#sonar/domain/inventory-fold.ts';
+import { lineOf } from '#sonar/domain/list-line.ts';
+import { fieldAt, pickItem } from '#sonar/domain/records-path.ts';
+import { storableJson } from '#sonar/domain/records-storable.ts';
+import { renderTarget } from '#sonar/domain/render.ts';
+import type { RenderContext } from '#sonar/domain/render-values.ts';
+import { checkTarget, type ParsedScope } from '#sonar/domain/scope.ts';
+import { splitNetwork } from '#sonar/domain/split-network.ts';
+import { isOfParent } from '#sonar/domain/step-inputs.ts';
+import { SonarError } from '#sonar/platform/errors.ts';
+import type { SourceFileRow } from '#sonar/stores/attempts.ts';
+import type { ObjectStore } from '#sonar/transport/object-store.ts';
+import { type Footing, filesOfSource, pathInFolder, readSpecOf, rowsOfSource } from './read-source.ts';
+
+/** UTF-8 bytes of one item: tasks carry theirs, and there may be a million of them. */
+const maxItemBytes = 65_536;
+
+export interface StreamFile {
+  path: string;
+  objectKey: string;
+  size: number;
+  sha256: string;
+}
+
+/** One place of the stream. What is passed over keeps its place, so that ordinals are the same in every pass. */
+export type StreamElement =
+  | { kind: 'item'; item: JsonValue; file: StreamFile | null; groupKey: string | null }
+  | { kind: 'refused'; reason: string }
+  | { kind: 'passed' };
+
+export interface StreamParts {
+  database: Database;
+  objects: ObjectStore;
+}
+
+export interface StreamContext {
+  definition: Definition;
+  step: Step;
+  foreach: ForeachSpec;
+  footing: Footing;
+  inputs: RenderContext['inputs'];
+  scope: ParsedScope;
+}
+
+export async function* elementsOf(parts: StreamParts, context: StreamContext): AsyncIterable<StreamElement> {
+  const { foreach } = context;
+  if (foreach.files) {
+    yield* fileElements(parts, context);
+    return;
+  }
+  for await (const row of rowsOf(parts, context)) {
+    if (foreach.group !== null) {
+      yield groupElement(row, foreach.group);
+      continue;
+    }
+    const item = typeof row === 'string' ? row : pickItem(row, foreach.pick);
+    if (item === undefined) yield { kind: 'passed' };
+    else if (foreach.split === null || typeof item !== 'string') yield elementOf(context, item);
+    else {
+      const split = splitNetwork(item, foreach.split);
+      if (split.ok) for (const piece of split.pieces) yield elementOf(context, piece);
+      else yield { kind: 'refused', reason: split.reason };
+    }
+  }
+}
+
+async function* rowsOf(
+  parts: StreamParts,
+  { definition, step, foreach, footing, inputs }: StreamContext,
+): AsyncIterable<Row | string> {
+  const source = foreach.in;
+  if (source.kind === 'input') {
+    const lines = inputs[source.input];
+    yield* Array.isArray(lines) ? lines : [];
+    return;
+  }
+  const read = readSpecOf(definition, source);
+  if (read === null) throw new SonarError('internal', `${source.step}.${source.output} has no reader`);
+  yield* rowsOfSource(parts, read, step, footing, source);
+}
+
+async function* fileElements(
+  parts: StreamParts,
+  { step, foreach, footing }: StreamContext,
+): AsyncIterable<StreamElement> {
+  const source = foreach.in;
+  if (source.kind === 'input') return;
+  const single = isOfParent(step, source);
+  for await (const row of filesOfSource(parts.database, step, footing, source))
+    yield { kind: 'item', item: fileItem(row), file: streamFile(row, single), groupKey: null };
+}
+
+const fileItem = ({ path, size, sha256 }: SourceFileRow): JsonValue => ({ path, size, sha256 });
+
+const streamFile = (row: SourceFileRow, single: boolean): StreamFile => ({
+  path: single ? row.path : pathInFolder(row),
+  objectKey: row.object_key,
+  size: row.size,
+  sha256: row.sha256,
+});
+
+/** A row of a group is checked with the whole group, when that is known. */
+function groupElement(row: Row | string, field: string): StreamElement {
+  const value = typeof row === 'string' ? undefined : fieldAt(row, field);
+  if (typeof row === 'string' || value === undefined || value === null || value === '')
+    return { kind: 'passed' };
+  const item = storableJson(row);
+  const fault = sizeFault(item);
+  if (fault !== null) return { kind: 'refused', reason: fault };
+  return { kind: 'item', item, file: null, groupKey: digestOf(storableJson(value)) };
+}
+
+function elementOf(context: StreamContext, value: JsonValue): StreamElement {
+  const item = storableJson(value);
+  const reason = sizeFault(item) ?? formFault(context, item) ?? targetFault(context, item);
+  return reason === null ? { kind: 'item', item, file: null, groupKey: null } : { kind: 'refused', reason };
+}
+
+const sizeFault = (item: JsonValue): string | null =>
+  Buffer.byteLength(JSON.stringify(item)) > maxItemBytes
+    ? `an item is larger than ${maxItemBytes} bytes`
+    : null;
+
+/** A batch is a file of lines, so each of its items must be one line. */
+function formFault({ foreach }: StreamContext, item: JsonValue): string | null {
+  if (foreach.batch === null || foreach.batch.as === 'directory') return null;
+  const line = lineOf(foreach.batch.as, item);
+  return line.ok ? null : line.reason;
+}
+
+/** Why an item may not be touched, or null. */
+export function targetFault(
+  { step, inputs, scope }: Pick<StreamContext, 'step' | 'inputs' | 'scope'>,
+  item: JsonValue,
+): string | null {
+  if (step.target === null) return null;
+  const rendered = renderTarget(step, { item, inputs });
+  if (!rendered.ok) return rendered.reason;
+  for (const target of rendered.targets) {
+    const fault = scopeFault(scope, target);
+    if (fault !== null) return fault;
+  }
+  return null;
+}
+
+/** Why one host, URL or network may not be touched, or null. */
+export function scopeFault(scope: ParsedScope, target: string): string | null {
+  const check = checkTarget(scope, target);
+  return check.kind === 'refused'
+    ? `${JSON.stringify(target).slice(0, 200)} is ${reasons[check.reason]}`
+    : null;
+}
+const reasons = {
+  denied: 'denied by the scope',
+  not_allowed: 'outside the scope',
+  unparseable: 'no host, URL or CIDR',
+};
+
+/** What `unique` and `group` compare: SHA-256 in hex. */
+export const digestOf = (value: JsonValue): string =>
+  createHash('sha256').update(canonicalJson(value)).digest('hex');

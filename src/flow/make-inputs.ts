@@ -1,0 +1,279 @@
+// Input files that are made of rows: merged, picked, without repetitions, and without what the scope keeps out.
+// Each is made once for its owner and stored under its hash; tasks wait for it and are placed when it is there.
+import { createHash } from 'node:crypto';
+import type { Definition, JsonValue, ReadSpec, Step, StepInputSpec } from '#sonar/contracts/definition.ts';
+import type { TaskId } from '#sonar/contracts/ids.ts';
+import { inputObjectKey } from '#sonar/contracts/names.ts';
+import { DigestSet } from '#sonar/domain/digest-set.ts';
+import { lineOf } from '#sonar/domain/list-line.ts';
+import { pickItem } from '#sonar/domain/records-path.ts';
+import type { RenderContext } from '#sonar/domain/render-values.ts';
+import type { ParsedScope } from '#sonar/domain/scope.ts';
+import { inputOwner, madeInputs, scanInputsRead, targetInput } from '#sonar/domain/step-inputs.ts';
+import { SonarError } from '#sonar/platform/errors.ts';
+import {
+  inputFilesOf,
+  insertInputFile,
+  releaseWaitingTasks,
+  tasksWithoutInputs,
+  type WaitingTaskRow,
+} from '#sonar/stores/input-files.ts';
+import { lockScan, type ScanRow } from '#sonar/stores/scans.ts';
+import { addRefused } from '#sonar/stores/steps.ts';
+import { scanInputFile } from '#sonar/stores/stored-files.ts';
+import type { ExpandParts } from './commit-expansion.ts';
+import { onSourceFault } from './fail-scan.ts';
+import { InputSpool, type StoredInput } from './input-spool.ts';
+import { scopeFault } from './item-stream.ts';
+import { readVerified } from './read-output.ts';
+import { readScanInputs } from './read-scan-inputs.ts';
+import { readScanScope } from './read-scan-scope.ts';
+import { type Footing, filesOfSource, readSpecOf, rowsOfSource } from './read-source.ts';
+
+interface Making {
+  scan: ScanRow;
+  definition: Definition;
+  inputs: RenderContext['inputs'];
+  scope: ParsedScope;
+}
+
+const tasksPerPage = 200;
+const tasksAtOnce = 8;
+
+/** Makes what the waiting tasks of a scan read and lets them go, until none waits or `signal` aborts. */
+export async function makeWaitingInputs(
+  parts: ExpandParts,
+  scan: ScanRow,
+  definition: Definition,
+  signal: AbortSignal,
+): Promise<{ released: number; more: boolean }> {
+  const names = definition.steps.flatMap((step) => (madeInputs(step).length > 0 ? scanInputsRead(step) : []));
+  const inputs = await readScanInputs(parts.database, scan.scan_id, names);
+  const scope = await readScanScope(parts.database, scan.scan_id);
+  const making = { scan, definition, inputs, scope };
+  let released = 0;
+  let after: string | null = null;
+  while (!signal.aborted) {
+    const page: WaitingTaskRow[] = await tasksWithoutInputs(
+      parts.database,
+      scan.scan_id,
+      after,
+      tasksPerPage,
+    );
+    released += await releasePage(parts, making, page);
+    after = page.at(-1)?.task_id ?? null;
+    if (page.length < tasksPerPage) return { released, more: false };
+  }
+  return { released, more: true };
+}
+
+async function releasePage(parts: ExpandParts, making: Making, page: WaitingTaskRow[]): Promise<number> {
+  const ready: TaskId[] = [];
+  const noWork: TaskId[] = [];
+  const prepare = async (task: WaitingTaskRow): Promise<void> => {
+    const step = making.definition.steps.find((candidate) => candidate.name === task.step);
+    if (step === undefined) return;
+    const footing = { parentTaskId: task.parent_task_id, sourcesId: task.sources_id };
+    try {
+      const lines = await makeInputs(parts, making, step, footing);
+      ready.push(task.task_id);
+      const target = targetInput(step);
+      if (target !== null && lines.get(target) === 0) noWork.push(task.task_id);
+    } catch (error) {
+      await onSourceFault(parts, making.scan.scan_id, task.step, error);
+    }
+  };
+  for (let at = 0; at < page.length; at += tasksAtOnce)
+    await Promise.all(page.slice(at, at + tasksAtOnce).map(prepare));
+  if (ready.length > 0)
+    await parts.database.transaction(async (tx) => {
+      await lockScan(tx, making.scan.scan_id);
+      await releaseWaitingTasks(tx, ready, noWork);
+    });
+  return ready.length;
+}
+
+/** Makes what is missing of one owner's files. @returns input → how many lines it has. */
+export async function makeInputs(
+  parts: ExpandParts,
+  making: Making,
+  step: Step,
+  footing: Footing,
+): Promise<Map<string, number>> {
+  const specs = madeInputs(step);
+  const lines = new Map<string, number>();
+  if (specs.length === 0) return lines;
+  const { scan } = making;
+  const owners = { scan: scan.scan_id, parent: footing.parentTaskId, sources: footing.sourcesId };
+  const known = await inputFilesOf(
+    parts.database,
+    scan.scan_id,
+    step.name,
+    Object.values(owners).filter((owner) => owner !== null),
+  );
+  for (const spec of specs) {
+    const ownerId = owners[inputOwner(step, spec)];
+    if (ownerId === null)
+      throw new SonarError('internal', `step ${step.name}: input ${spec.name} has no source`);
+    const there = known.find((row) => row.owner_id === ownerId && row.input === spec.name);
+    lines.set(spec.name, there?.lines ?? (await makeOne(parts, making, step, spec, footing, ownerId)));
+  }
+  return lines;
+}
+
+async function makeOne(
+  parts: ExpandParts,
+  making: Making,
+  step: Step,
+  spec: StepInputSpec,
+  footing: Footing,
+  ownerId: string,
+): Promise<number> {
+  const { scan } = making;
+  const owner = { scanId: scan.scan_id, workspaceId: scan.workspace_id };
+  const given =
+    spec.from.kind === 'input' && spec.as === 'file'
+      ? await scanInputFile(parts.database, scan.scan_id, spec.from.input)
+      : undefined;
+  if (given !== undefined) {
+    // Stored as it is: the scan's file is the step's.
+    const { object_key: objectKey, size, sha256 } = given;
+    const file = {
+      objectKey,
+      size,
+      sha256,
+      ownerId,
+      step: step.name,
+      input: spec.name,
+      lines: 1,
+      refused: 0,
+    };
+    await insertInputFile(parts.database, owner, file);
+    return 1;
+  }
+  await using spool = new InputSpool(parts.settings.SONAR_OUTPUT_CAP_BYTES);
+  const writing = new LineWriting(spool, spec, targetInput(step) === spec.name ? making.scope : null);
+  if (spec.as === 'file') await writeBytes(parts, making, step, spec, footing, writing);
+  else for await (const value of valuesOf(parts, making, step, spec, footing)) await writing.add(value);
+  const stored: StoredInput = await spool.store(parts.objects, (sha256) =>
+    inputObjectKey(scan.workspace_id, scan.scan_id, sha256),
+  );
+  const { lines, refused, reason } = writing;
+  await parts.database.transaction(async (tx) => {
+    await lockScan(tx, scan.scan_id);
+    const file = { ...stored, ownerId, step: step.name, input: spec.name, lines, refused };
+    const inserted = await insertInputFile(tx, owner, file);
+    if (inserted === 1 && refused > 0)
+      await addRefused(tx, scan.scan_id, step.name, refused, `refused: ${reason ?? ''}`);
+  });
+  return lines;
+}
+
+/** Lines of one file: refused ones are counted, and the first says why. */
+class LineWriting {
+  readonly #spool: InputSpool;
+  readonly #form: 'lines' | 'jsonl';
+  readonly #seen: DigestSet | null;
+  readonly #scope: ParsedScope | null;
+  lines = 0;
+  refused = 0;
+  reason: string | undefined;
+
+  constructor(spool: InputSpool, spec: StepInputSpec, scope: ParsedScope | null) {
+    this.#spool = spool;
+    this.#form = spec.as === 'jsonl' ? 'jsonl' : 'lines';
+    this.#seen = spec.unique ? new DigestSet() : null;
+    this.#scope = scope;
+  }
+
+  /** A list gives each of its elements a line. */
+  async add(value: JsonValue): Promise<void> {
+    if (this.#form === 'lines' && Array.isArray(value)) {
+      for (const element of value) await this.#one(element);
+    } else await this.#one(value);
+  }
+
+  async #one(value: JsonValue): Promise<void> {
+    if (value === null || value === '') return;
+    const written = lineOf(this.#form, value);
+    if (!written.ok) {
+      this.#refuse(written.reason);
+      return;
+    }
+    const { line } = written;
+    if (this.#seen?.add(createHash('sha256').update(line).digest()) === false) return;
+    const fault = this.#scope === null ? null : scopeFault(this.#scope, line);
+    if (fault !== null) {
+      this.#refuse(fault);
+      return;
+    }
+    await this.#spool.write(`${line}\n`);
+    this.lines += 1;
+  }
+
+  #refuse(reason: string): void {
+    this.refused += 1;
+    this.reason ??= reason;
+  }
+
+  /** Bytes as they are; the next file begins on a line of its own. */
+  async bytes(pieces: AsyncIterable<Uint8Array>): Promise<void> {
+    let last = newline;
+    for await (const piece of pieces) {
+      if (piece.byteLength === 0) continue;
+      if (this.#broken) await this.#spool.write('\n');
+      this.#broken = false;
+      await this.#spool.write(piece);
+      last = piece.at(-1) ?? newline;
+    }
+    this.#broken = last !== newline;
+    this.lines += 1;
+  }
+  #broken = false;
+}
+
+const newline = 0x0a;
+
+async function* valuesOf(
+  parts: ExpandParts,
+  { definition, inputs }: Making,
+  step: Step,
+  spec: StepInputSpec,
+  footing: Footing,
+): AsyncIterable<JsonValue> {
+  if (spec.from.kind === 'input') {
+    const value = inputs[spec.from.input];
+    yield* Array.isArray(value) ? value : [];
+    return;
+  }
+  const read = readSpecOf(definition, spec.from) ?? plainLines;
+  const pick = read === plainLines ? 'line' : spec.pick;
+  for await (const row of rowsOfSource(parts, read, step, footing, spec.from)) {
+    const value = pickItem(row, pick);
+    if (value !== undefined) yield value;
+  }
+}
+
+/** Of an output that no reader was named for. */
+const plainLines: ReadSpec = { reader: 'lines', record: null, fields: {} };
+
+async function writeBytes(
+  parts: ExpandParts,
+  { inputs }: Making,
+  step: Step,
+  spec: StepInputSpec,
+  footing: Footing,
+  writing: LineWriting,
+): Promise<void> {
+  if (spec.from.kind === 'input') {
+    const value = inputs[spec.from.input] ?? '';
+    await writing.bytes(once(Buffer.from(Array.isArray(value) ? value.join('\n') : value)));
+    return;
+  }
+  for await (const file of filesOfSource(parts.database, step, footing, spec.from))
+    await writing.bytes(await readVerified(parts.objects, file));
+}
+
+async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  yield bytes;
+}
