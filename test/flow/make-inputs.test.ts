@@ -253,6 +253,8 @@ test('a source that is gone fails the scan', async () => {
   );
   for (const file of files) await removeObject(file.object_key);
   await lab.plan(scan);
+  await lab.plan(scan);
+  expect(await lab.settle(scan)).toBe('Failed');
   const [row] = await clone.database.rows<{ status: string; reason: string }>(
     query`select status, reason from sonar.scan where scan_id = ${scan.scan_id}`,
   );
