@@ -1,13 +1,22 @@
 // What readers give and the inventory keeps.
 import type { JsonValue, Row } from './definition.ts';
 
-/** Record types so far; a key of each type's natural identity is made in `domain/records.ts`. */
-export const recordTypes = ['address', 'service', 'endpoint'] as const;
+/** The record types that Sonar brings; the key of each one's natural identity is made in `domain/records.ts`. */
+export const recordTypes = [
+  'domain',
+  'address',
+  'dns',
+  'service',
+  'endpoint',
+  'certificate',
+  'technology',
+  'finding',
+] as const;
 export type RecordType = (typeof recordTypes)[number];
 
 /** A record that a row states, before it has a key. `sets` collect values over observations. */
-export interface RecordDraft {
-  type: RecordType;
+export interface RecordDraft<Type extends string = RecordType> {
+  type: Type;
   fields: Record<string, JsonValue>;
   sets?: Record<string, string[]>;
 }

@@ -2,7 +2,7 @@
 
 import type { ReadSpec } from '#sonar/contracts/definition.ts';
 import { type RecordType, recordTypes } from '#sonar/contracts/records.ts';
-import { identityFields } from '#sonar/domain/records.ts';
+import { builtInTypes } from '#sonar/domain/records-identities.ts';
 import type { Entry, FieldReading } from './field-reading.ts';
 import { fieldTables } from './fields.ts';
 import { meantHint, nearestName } from './nearest-name.ts';
@@ -103,7 +103,7 @@ function readReadSpec(reading: FieldReading, place: Entry): ReadSpec | null {
   }
   if (record === null) return { reader, record: null, fields: {} };
   const mapped = map ?? defaultMap(reader, record);
-  for (const field of identityFields[record].required) {
+  for (const field of builtInTypes[record].required) {
     if (mapped !== null && !Object.hasOwn(mapped, field)) {
       reading.fault(
         fields.fields ?? place,
@@ -127,7 +127,7 @@ function readReader(reading: FieldReading, place: Place): string | null {
 /** Null: the row's fields under their own names. A line is the one thing that makes an address or a URL. */
 function defaultMap(reader: string, record: RecordType): Record<string, string> | null {
   if (reader !== 'lines') return null;
-  const [only, ...rest] = identityFields[record].required;
+  const [only, ...rest] = builtInTypes[record].required;
   return rest.length === 0 && only !== undefined ? { [only]: 'line' } : {};
 }
 

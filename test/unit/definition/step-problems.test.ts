@@ -206,7 +206,7 @@ describe('a step', () => {
     [
       'with an unknown record',
       [...ok, 'outputs: {a: {path: x, read: {format: jsonl, record: endpiont}}}'],
-      '12:58 steps.scan.outputs.a.read.record: `endpiont` is none of address, service, endpoint | did you mean `endpoint`?',
+      '12:58 steps.scan.outputs.a.read.record: `endpiont` is none of domain, address, dns, service, endpoint, certificate, technology, finding | did you mean `endpoint`?',
     ],
   ])('%s', (_, lines, expected) => {
     expect(problemsOf(withStep(...lines))).toContain(expected);

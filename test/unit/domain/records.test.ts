@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import type { JsonValue } from '#sonar/contracts/definition.ts';
-import type { RecordDraft, RecordType } from '#sonar/contracts/records.ts';
+import { type RecordDraft, type RecordType, recordTypes } from '#sonar/contracts/records.ts';
 import { canonicalJson } from '#sonar/domain/inventory-fold.ts';
 import { maxKeyBytes, recordKey } from '#sonar/domain/records.ts';
+import { builtInTypes } from '#sonar/domain/records-identities.ts';
 import { fieldAt, pickItem } from '#sonar/domain/records-path.ts';
 import { maxStringLength, safeSample } from '#sonar/domain/records-storable.ts';
 
@@ -30,6 +31,38 @@ describe('keys', () => {
     ],
     ['endpoint', { url: 'http://user:secret@192.0.2.1:8080/' }, 'http://192.0.2.1:8080/'],
     ['endpoint', { url: 'https://[2001:0db8::0001]/' }, 'https://[2001:db8::1]/'],
+    ['domain', { name: 'WWW.Bücher.Example.' }, 'www.xn--bcher-kva.example'],
+    ['domain', { name: ' _dmarc.example.com ' }, '_dmarc.example.com'],
+    ['dns', { name: 'Example.COM.', type: 'a', value: '192.0.2.1' }, 'example.com A 192.0.2.1'],
+    ['dns', { name: 'example.com', type: 'AAAA', value: '2001:DB8:0::1' }, 'example.com AAAA 2001:db8::1'],
+    ['dns', { name: '*.example.com', type: 'CNAME', value: 'A.Test.' }, '*.example.com CNAME a.test'],
+    ['dns', { name: 'example.com', type: 'MX', value: '10 Mail.Test.' }, 'example.com MX mail.test'],
+    ['dns', { name: 'example.com', type: 'MX', value: '0 .' }, 'example.com MX .'],
+    ['dns', { name: 'example.com', type: 'TXT', value: 'v=SPF1 -all. ' }, 'example.com TXT v=SPF1 -all. '],
+    ['dns', { name: '192.0.2.1', type: 'PTR', value: 'A.test' }, '1.2.0.192.in-addr.arpa PTR a.test'],
+    [
+      'dns',
+      { name: '2001:db8::1', type: 'PTR', value: 'a.test' },
+      '1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa PTR a.test',
+    ],
+    ['dns', { name: 'a.test', type: 'SRV', value: '0 5 5060 Sip.Test.' }, 'a.test SRV 0 5 5060 sip.test'],
+    ['certificate', { sha256: `${'AB:'.repeat(31)}AB` }, 'ab'.repeat(32)],
+    [
+      'technology',
+      { parent: 'HTTPS://Example.com', name: 'Apache HTTP Server' },
+      'https://example.com/ apache%20http%20server',
+    ],
+    ['technology', { parent: '192.0.2.1/TCP/080', name: 'nginx' }, '192.0.2.1/tcp/80 nginx'],
+    [
+      'finding',
+      { source: 'Nuclei', rule: 'tls-version', target: 'A.Example.TEST:0443', location: '' },
+      'nuclei tls-version a.example.test:443',
+    ],
+    [
+      'finding',
+      { source: 'x', rule: 'a b', target: '[2001:0db8::1]:443', location: 'http://A.test?q=1#f' },
+      'x a%20b [2001:db8::1]:443 http://a.test/?q=1',
+    ],
   ])('%s %j is %s', (type, fields, key) => {
     expect(keyOf(type, fields)).toBe(key);
   });
@@ -50,6 +83,15 @@ describe('keys', () => {
       'endpoint: `url` is no http or https URL: "javascript:alert(1)"',
     ],
     ['endpoint', { url: 7 }, 'endpoint: `url` is no text: 7'],
+    ['domain', { name: '192.0.2.1' }, 'domain: `name` is no domain: "192.0.2.1"'],
+    ['dns', { name: 'a.test', type: 'A', value: '::1' }, 'dns: `value` is no value of A: "::1"'],
+    ['dns', { name: 'a.test', type: 'A B', value: 'x' }, 'dns: `type` is no record type: "A B"'],
+    ['dns', { name: 'a b', type: 'A', value: 'x' }, 'dns: `name` is no domain: "a b"'],
+    ['dns', { name: 'a.test', type: 'TXT' }, 'dns: `value` is no value of TXT: null'],
+    ['certificate', { sha256: 'ab' }, 'certificate: `sha256` is no SHA-256: "ab"'],
+    ['technology', { parent: 'a.test' }, 'technology: `name` is no text: null'],
+    ['technology', { parent: {}, name: 'x' }, 'technology: `parent` is no text: {}'],
+    ['finding', { source: 'x', rule: 'y' }, 'finding: `target` is no text: null'],
   ])('%s %j is refused', (type, fields, reason) => {
     expect(recordKey({ type, fields })).toEqual({ ok: false, reason });
   });
@@ -58,6 +100,75 @@ describe('keys', () => {
     const long = `http://example.com/${'a'.repeat(maxKeyBytes)}`;
     expect(keyOf('endpoint', { url: long })).toMatch(/^sha256:[0-9a-f]{64}$/);
     expect(keyOf('endpoint', { url: `${long}b` })).not.toBe(keyOf('endpoint', { url: long }));
+  });
+
+  test('whatever is keyed has the same key when it is keyed again', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 30 }),
+      fc.constantFrom(
+        'a.TEST.',
+        'A.test:080',
+        '[::1]:1',
+        '::FFFF:192.0.2.1',
+        '192.0.2.1/UDP/053',
+        '*.a.test',
+      ),
+      fc.constantFrom('A', 'aaaa', 'mx', 'TXT', '10 Mail.Test.', 'HTTP://A.test:80/../x#y', '\ud800', ' '),
+      fc.constantFrom('%20', 'a b', '\u2003', `${'Ab:'.repeat(31)}00`),
+      fc.domain(),
+      fc.ipV6(),
+    );
+    const value = fc.oneof({ weight: 9, arbitrary: text }, fc.integer(), fc.constant(null));
+    const draft = fc.constantFrom(...recordTypes).chain((type) =>
+      fc.record({
+        type: fc.constant(type),
+        fields: fc.record(
+          Object.fromEntries(
+            [...builtInTypes[type].required, ...builtInTypes[type].optional].map((field) => [
+              field,
+              field === 'port' ? fc.integer({ min: -1, max: 70_000 }) : value,
+            ]),
+          ),
+        ),
+      }),
+    );
+    fc.assert(
+      fc.property(draft, (stated) => {
+        const keyed = recordKey(stated);
+        if (!keyed.ok) return;
+        expect(keyed.key.isWellFormed()).toBe(true);
+        expect(keyed.key).not.toContain('\0');
+        expect(recordKey({ type: keyed.type, fields: keyed.fields })).toMatchObject({ key: keyed.key });
+      }),
+      { seed, numRuns: 3_000 },
+    );
+  });
+
+  test('parts of a key never run into each other', () => {
+    const of = (rule: string, target: string): string => keyOf('finding', { source: 's', rule, target });
+    expect(of('a b', 'c')).not.toBe(of('a', 'b c'));
+    expect(of('a%20b', 'c')).not.toBe(of('a b', 'c'));
+  });
+
+  test('a type that is declared elsewhere is keyed by its own rule; an unknown one is refused', () => {
+    const types = {
+      bucket: {
+        required: ['name'],
+        optional: [],
+        identify: ({ name = null }: Record<string, JsonValue>) => ({ key: String(name), fields: { name } }),
+      },
+    };
+    expect(recordKey({ type: 'bucket', fields: { name: 'b', size: 1 } }, types)).toEqual({
+      ok: true,
+      type: 'bucket',
+      key: 'b',
+      fields: { name: 'b', size: 1 },
+      sets: {},
+    });
+    expect(recordKey<string>({ type: 'toString', fields: {} }, types)).toEqual({
+      ok: false,
+      reason: 'toString: there is no such record type',
+    });
   });
 
   test('an endpoint that is keyed again has the same key', () => {

@@ -99,7 +99,7 @@ describe('jsonl', () => {
   test('each JSON line of the hostile bytes lands, the other is counted and sampled', async () => {
     const spec = { reader: 'jsonl', record: 'endpoint', fields: { url: 'url', title: 'title' } };
     const events = await eventsOf(caseFile('hostile-bytes.jsonl'), spec);
-    const records = only(events, 'row').flatMap(({ records }) => records.map(recordKey));
+    const records = only(events, 'row').flatMap(({ records }) => records.map((draft) => recordKey(draft)));
     expect(records.map((record) => (record.ok ? [record.key, record.fields.title] : record))).toEqual([
       ['http://a.example.test/', 'ok'],
       ['http://b.example.test/', 'nul \uFFFD here'],
