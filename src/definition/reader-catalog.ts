@@ -11,6 +11,8 @@ export interface ReaderEntry {
 export const readerCatalog = {
   lines: { rowFields: { line: 'The line without its end.' }, ownRecords: false },
   jsonl: { rowFields: null, ownRecords: false },
+  json: { rowFields: null, ownRecords: false },
+  csv: { rowFields: null, ownRecords: false },
   'nmap-xml': {
     rowFields: {
       ip: 'Address of the host.',

@@ -1,6 +1,5 @@
 // Plain lines: one row `{line}` for each that is not blank.
 
-import { readerCatalog } from '#sonar/definition/reader-catalog.ts';
 import { safeSample, storableText } from '#sonar/domain/records-storable.ts';
 import { linesOf, maxLineBytes } from './line-stream.ts';
 import type { Reader } from './reader.ts';
@@ -8,7 +7,6 @@ import { draftsOf } from './record-mapping.ts';
 
 export const linesReader: Reader = {
   name: 'lines',
-  rowFields: readerCatalog.lines.rowFields,
   async *read(bytes, spec) {
     let ordinal = 0;
     let bad = 0;

@@ -2,7 +2,6 @@
 // references that XML forbids, and leaves half a document when it dies.
 import { SaxesParser, type SaxesTagPlain } from 'saxes';
 import type { ReadEvent } from '#sonar/contracts/records.ts';
-import { readerCatalog } from '#sonar/definition/reader-catalog.ts';
 import { safeSample } from '#sonar/domain/records-storable.ts';
 import { NmapHosts } from './nmap-hosts.ts';
 import type { Reader } from './reader.ts';
@@ -12,7 +11,6 @@ const maxTokenLength = 8 * 1024 * 1024;
 
 export const nmapXmlReader: Reader = {
   name: 'nmap-xml',
-  rowFields: readerCatalog['nmap-xml'].rowFields,
   async *read(bytes) {
     const document = new NmapDocument();
     const decoder = new TextDecoder();

@@ -1,6 +1,8 @@
 // All readers by name.
 import type { ReadSpec } from '#sonar/contracts/definition.ts';
 import { type ReaderName, readerNames } from '#sonar/definition/reader-catalog.ts';
+import { csvReader } from './csv.ts';
+import { jsonReader } from './json.ts';
 import { jsonlReader } from './jsonl.ts';
 import { linesReader } from './lines.ts';
 import { nmapXmlReader } from './nmap-xml.ts';
@@ -9,6 +11,8 @@ import type { Reader } from './reader.ts';
 const readers: Record<ReaderName, Reader> = {
   lines: linesReader,
   jsonl: jsonlReader,
+  json: jsonReader,
+  csv: csvReader,
   'nmap-xml': nmapXmlReader,
 };
 
