@@ -118,7 +118,7 @@ function readReadSpec(reading: FieldReading, place: Entry): ReadSpec | null {
 function readReader(reading: FieldReading, place: Place): string | null {
   const name = reading.text(place);
   if (name === null || readerEntry(name) !== null) return name;
-  const near = nearestName(name, readerNames);
+  const near = readerNames.find((known) => known.startsWith(`${name}-`)) ?? nearestName(name, readerNames);
   const hint =
     near === null ? `this version of Sonar reads ${readerNames.join(', ')}` : `did you mean \`${near}\`?`;
   return reading.fault(place, `there is no reader \`${name}\``, hint);

@@ -16,8 +16,8 @@ function reverseName(address: string): string {
   const range = parseAddress(address);
   if (range === null) throw new Error(`${address} is no canonical address`);
   if (range.family === 4) return `${address.split('.').toReversed().join('.')}.in-addr.arpa`;
-  const nibbles = range.first.toString(16).padStart(32, '0');
-  return `${[...nibbles].toReversed().join('.')}.ip6.arpa`;
+  const nibbles = range.first.toString(16).padStart(32, '0').split('');
+  return `${nibbles.toReversed().join('.')}.ip6.arpa`;
 }
 
 /** `A`, `TYPE65`: upper case; null when it is no type's name. */

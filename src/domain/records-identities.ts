@@ -2,7 +2,7 @@
 import type { JsonValue } from '#sonar/contracts/definition.ts';
 import type { RecordType } from '#sonar/contracts/records.ts';
 import { dnsOwner, dnsType, dnsValue } from './records-dns.ts';
-import { normalPlace, normalUrl } from './records-place.ts';
+import { normalLocation, normalPlace, normalUrl } from './records-place.ts';
 import { canonicalAddress } from './scope-address.ts';
 import { normalizeDomain } from './scope-host.ts';
 
@@ -36,7 +36,7 @@ const shown = (value: JsonValue | undefined): string => JSON.stringify(value ?? 
 
 const textOf = (value: JsonValue | undefined): string => (typeof value === 'string' ? value.trim() : '');
 
-/** One part of a key that has several: without blanks, so that parts cannot run into each other. */
+/** A part of a key before its last: without blanks, so that parts cannot run into each other. */
 const keyPart = (text: string): string =>
   text.replaceAll('%', '%25').replaceAll(/\s/gu, (blank) => encodeURIComponent(blank));
 
@@ -111,7 +111,7 @@ function technologyIdentity(fields: Fields): Identity | Refusal {
   const name = textOf(fields.name);
   if (name === '') return { reason: `\`name\` is no text: ${shown(fields.name)}` };
   // Tools differ in case; the field keeps the spelling that was seen.
-  return { key: `${keyPart(parent)} ${keyPart(name.toLowerCase())}`, fields: { parent, name } };
+  return { key: `${keyPart(parent)} ${name.toLowerCase()}`, fields: { parent, name } };
 }
 
 function findingIdentity(fields: Fields): Identity | Refusal {
@@ -121,10 +121,10 @@ function findingIdentity(fields: Fields): Identity | Refusal {
   if (rule === '') return { reason: `\`rule\` is no text: ${shown(fields.rule)}` };
   const target = normalPlace(textOf(fields.target));
   if (target === '') return { reason: `\`target\` is no text: ${shown(fields.target)}` };
-  const location = normalPlace(textOf(fields.location));
-  const parts = [source, rule, target, ...(location === '' ? [] : [location])];
+  const location = normalLocation(textOf(fields.location));
+  const key = [source, rule, target].map(keyPart).join(' ');
   return {
-    key: parts.map(keyPart).join(' '),
+    key: location === '' ? key : `${key} ${location}`,
     fields: { source, rule, target, ...(location === '' ? {} : { location }) },
   };
 }

@@ -51,3 +51,15 @@ export function normalPlace(text: string): string {
     trimmed
   );
 }
+
+/**
+ * Where in a target something is. Of a URL only the origin is normalized: how a path is written may be the finding
+ * itself, as in `/a/..%2f`.
+ */
+export function normalLocation(text: string): string {
+  const trimmed = text.trim();
+  const [, origin = '', rest = ''] = /^([a-z]+:\/\/[^/?#\\]*)([^#]*)/i.exec(trimmed) ?? [];
+  const normal = origin === '' ? null : normalUrl(origin);
+  if (normal === null) return normalPlace(trimmed);
+  return rest.startsWith('/') ? normal.slice(0, -1) + rest : normal + rest;
+}

@@ -52,6 +52,7 @@ export function recordKey(
 const storableSets = (sets: Record<string, string[]>): Record<string, string[]> =>
   Object.fromEntries(
     Object.entries(sets)
+      .filter(([, values]) => values.length > 0)
       .slice(0, maxSets)
       .map(([name, values]) => [
         storableText(name, 128),

@@ -5,6 +5,7 @@ import { formBytes, type JsonForm, jsonFormOf } from './json-form.ts';
 import { type JsonPiece, JsonScanner } from './json-scanner.ts';
 import { linesOf, maxLineBytes } from './line-stream.ts';
 import { tooLong } from './lines.ts';
+import { type Peeked, peek } from './peeked-source.ts';
 import type { ReadItem } from './read-item.ts';
 
 /** Objects of a file whose form is found by its beginning; of an object with an array under `wrapper`, that array's. */
@@ -75,40 +76,6 @@ function parsed(text: string): JsonValue | undefined {
 
 const isObject = (value: JsonValue | undefined): value is Row =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-
-interface Peeked {
-  /** The source's first bytes, all of them where `complete`. */
-  start: Buffer;
-  complete: boolean;
-  /** The whole source; `start` is its first chunk. */
-  all: () => AsyncGenerator<Buffer>;
-  /** Lets the source go, read to its end or not. */
-  close: () => Promise<void>;
-}
-
-async function peek(bytes: AsyncIterable<Uint8Array>, count: number): Promise<Peeked> {
-  const iterator = bytes[Symbol.asyncIterator]();
-  const chunks: Buffer[] = [];
-  let size = 0;
-  let complete = false;
-  while (size < count && !complete) {
-    const next = await iterator.next();
-    complete = next.done === true;
-    if (next.done === true) continue;
-    // Copied: the source may use the memory of its chunk again.
-    chunks.push(Buffer.from(next.value));
-    size += next.value.byteLength;
-  }
-  const start = Buffer.concat(chunks);
-  async function* all(): AsyncGenerator<Buffer> {
-    yield start;
-    if (complete) return;
-    for (let next = await iterator.next(); next.done !== true; next = await iterator.next())
-      yield Buffer.from(next.value.buffer, next.value.byteOffset, next.value.byteLength);
-  }
-  const close = async (): Promise<void> => void (await iterator.return?.());
-  return { start, complete, all, close };
-}
 
 // oxlint-disable-next-line typescript/require-await -- an async iterable over what is there already
 async function* once(chunk: Buffer): AsyncGenerator<Buffer> {

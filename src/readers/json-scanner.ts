@@ -39,6 +39,8 @@ export class JsonScanner {
   /** Arrays that are open around the objects. */
   #arrays = 0;
   #inWrapper = false;
+  /** Brackets that are open in the object around the array. */
+  #wrapperDepth = 0;
   /** Brackets that are open in the object. */
   #depth = 0;
   #inString = false;
@@ -219,7 +221,7 @@ export class JsonScanner {
   #startWrapper(): void {
     this.#state = 'wrapper';
     this.#inWrapper = true;
-    this.#depth = 1;
+    this.#wrapperDepth = 1;
     this.#inString = false;
     this.#escaped = false;
     this.#key = '';
@@ -234,20 +236,21 @@ export class JsonScanner {
         if (this.#escaped) this.#escaped = false;
         else if (byte === backslash) this.#escaped = true;
         else if (byte === quote) this.#inString = false;
-        else if (this.#depth === 1 && this.#keyBytes.length < 64) this.#keyBytes.push(byte);
+        else if (this.#wrapperDepth === 1 && this.#keyBytes.length < 64) this.#keyBytes.push(byte);
       } else if (byte === quote) {
         this.#inString = true;
         this.#keyBytes = [];
-      } else if (byte === colon && this.#depth === 1) this.#key = Buffer.from(this.#keyBytes).toString();
-      else if (byte === openBracket && this.#depth === 1 && this.#key === this.#wrapper) {
+      } else if (byte === colon && this.#wrapperDepth === 1)
+        this.#key = Buffer.from(this.#keyBytes).toString();
+      else if (byte === openBracket && this.#wrapperDepth === 1 && this.#key === this.#wrapper) {
         this.#arrays = 1;
         this.#key = '';
         this.#state = 'between';
         return at + 1;
-      } else if (byte === openBrace || byte === openBracket) this.#depth += 1;
+      } else if (byte === openBrace || byte === openBracket) this.#wrapperDepth += 1;
       else if (byte === closeBrace || byte === closeBracket) {
-        this.#depth -= 1;
-        if (this.#depth === 0) {
+        this.#wrapperDepth -= 1;
+        if (this.#wrapperDepth === 0) {
           this.#inWrapper = false;
           this.#state = 'between';
           return at + 1;

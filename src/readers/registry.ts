@@ -2,11 +2,21 @@
 import type { ReadSpec } from '#sonar/contracts/definition.ts';
 import { type ReaderName, readerNames } from '#sonar/definition/reader-catalog.ts';
 import { csvReader } from './csv.ts';
+import { dnsxReader } from './dnsx.ts';
+import { ffufReader } from './ffuf.ts';
+import { gowitnessReader } from './gowitness.ts';
+import { httpxReader } from './httpx.ts';
 import { jsonReader } from './json.ts';
 import { jsonlReader } from './jsonl.ts';
+import { katanaReader } from './katana.ts';
 import { linesReader } from './lines.ts';
+import { masscanReader } from './masscan.ts';
+import { naabuReader } from './naabu.ts';
 import { nmapXmlReader } from './nmap-xml.ts';
+import { nucleiReader } from './nuclei.ts';
 import type { Reader } from './reader.ts';
+import { subfinderReader } from './subfinder.ts';
+import { tlsxReader } from './tlsx.ts';
 
 const readers: Record<ReaderName, Reader> = {
   lines: linesReader,
@@ -14,6 +24,16 @@ const readers: Record<ReaderName, Reader> = {
   json: jsonReader,
   csv: csvReader,
   'nmap-xml': nmapXmlReader,
+  naabu: naabuReader,
+  masscan: masscanReader,
+  tlsx: tlsxReader,
+  subfinder: subfinderReader,
+  dnsx: dnsxReader,
+  httpx: httpxReader,
+  katana: katanaReader,
+  ffuf: ffufReader,
+  nuclei: nucleiReader,
+  gowitness: gowitnessReader,
 };
 
 export { readerNames };

@@ -50,7 +50,7 @@ describe('keys', () => {
     [
       'technology',
       { parent: 'HTTPS://Example.com', name: 'Apache HTTP Server' },
-      'https://example.com/ apache%20http%20server',
+      'https://example.com/ apache http server',
     ],
     ['technology', { parent: '192.0.2.1/TCP/080', name: 'nginx' }, '192.0.2.1/tcp/80 nginx'],
     [
@@ -62,6 +62,11 @@ describe('keys', () => {
       'finding',
       { source: 'x', rule: 'a b', target: '[2001:0db8::1]:443', location: 'http://A.test?q=1#f' },
       'x a%20b [2001:db8::1]:443 http://a.test/?q=1',
+    ],
+    [
+      'finding',
+      { source: 'x', rule: 'y', target: 'a.test', location: 'HTTPS://me@A.test:443/b/.%2e/%2E./C d#e' },
+      'x y a.test https://a.test/b/.%2e/%2E./C d',
     ],
   ])('%s %j is %s', (type, fields, key) => {
     expect(keyOf(type, fields)).toBe(key);
@@ -155,13 +160,13 @@ describe('keys', () => {
       bucket: {
         required: ['name'],
         optional: [],
-        identify: ({ name = null }: Record<string, JsonValue>) => ({ key: String(name), fields: { name } }),
+        identify: ({ name = null }: Record<string, JsonValue>) => ({ key: JSON.stringify(name), fields: { name } }),
       },
     };
     expect(recordKey({ type: 'bucket', fields: { name: 'b', size: 1 } }, types)).toEqual({
       ok: true,
       type: 'bucket',
-      key: 'b',
+      key: '"b"',
       fields: { name: 'b', size: 1 },
       sets: {},
     });

@@ -131,7 +131,7 @@ test('one row an open port; every up host is an address, with its names', async 
       records: [
         {
           type: 'address',
-          fields: { ip: '192.0.2.1', mac: '00:11:22:33:44:55', vendor: 'Maker' },
+          fields: { ip: '192.0.2.1', mac: '00:11:22:33:44:55', vendor: 'Maker', os: null, scripts: null },
           sets: { hostnames: ['a.test', 'b.test'] },
         },
       ],
@@ -140,7 +140,11 @@ test('one row an open port; every up host is an address, with its names', async 
       kind: 'records',
       ordinal: 1,
       records: [
-        { type: 'address', fields: { ip: '192.0.2.2', mac: null, vendor: null }, sets: { hostnames: [] } },
+        {
+          type: 'address',
+          fields: { ip: '192.0.2.2', mac: null, vendor: null, os: null, scripts: null },
+          sets: { hostnames: [] },
+        },
       ],
     },
   ]);
