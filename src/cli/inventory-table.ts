@@ -3,22 +3,27 @@ import type { InventoryItem } from '#sonar/contracts/scan-api.ts';
 import { formatTime } from './figures.ts';
 import type { Column } from './table.ts';
 
-/** Columns of an inventory: what it is, which one, and all that is known of it. */
+/** Columns of an inventory: what it is, which one, and all that is known of it; a partial one comes from a command that did not complete. */
 export const inventoryColumns: readonly Column<InventoryItem>[] = [
   { title: 'TYPE', cell: (row) => row.type },
   { title: 'KEY', cell: (row) => row.key, shrinkTo: 20 },
-  { title: 'KNOWN', cell: knownOf, shrinkTo: 20 },
+  {
+    title: 'KNOWN',
+    cell: (row) => `${row.partial ? '(partial) ' : ''}${knownOf(row.fields, row.sets)}`.trim(),
+    shrinkTo: 20,
+  },
   { title: 'LAST SEEN', cell: (row) => formatTime(row.lastSeenAt) },
 ];
 
-/** `field=value` for every field and set; a partial one comes from a command that did not complete. */
-function knownOf(row: InventoryItem): string {
-  const fields = Object.entries(row.fields).filter(([, value]) => value !== null && value !== '');
-  const sets = Object.entries(row.sets).filter(([, values]) => values.length > 0);
+/** `field=value` for every field and set that says something. */
+export function knownOf(fields: Record<string, JsonValue>, sets: Record<string, string[]>): string {
   return [
-    ...(row.partial ? ['(partial)'] : []),
-    ...fields.map(([name, value]) => `${name}=${plain(value)}`),
-    ...sets.map(([name, values]) => `${name}=${values.join(',')}`),
+    ...Object.entries(fields)
+      .filter(([, value]) => value !== null && value !== '')
+      .map(([name, value]) => `${name}=${plain(value)}`),
+    ...Object.entries(sets)
+      .filter(([, values]) => values.length > 0)
+      .map(([name, values]) => `${name}=${values.join(',')}`),
   ].join(' ');
 }
 

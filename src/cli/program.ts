@@ -4,6 +4,7 @@ import { addDefinitionCommands } from './commands/definition.ts';
 import { addInventoryCommands } from './commands/inventory.ts';
 import { addDoctorCommand } from './commands/local-doctor.ts';
 import { addMigrateCommands } from './commands/local-migrate.ts';
+import { addParseCommand } from './commands/local-parse.ts';
 import { addServeCommand } from './commands/local-serve.ts';
 import { addUpCommand } from './commands/local-up.ts';
 import { addWorkerStartCommand } from './commands/local-worker.ts';
@@ -68,6 +69,7 @@ export async function runCli(words: readonly string[], surroundings: Surrounding
   addScanCommands(program, run);
   addTaskCommands(program, run);
   addInventoryCommands(program, run);
+  addParseCommand(program, run);
   const worker = addWorkerCommands(program, run);
   addWorkerStartCommand(worker, run);
   addTokenCommands(program, run);

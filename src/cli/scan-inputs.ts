@@ -12,15 +12,7 @@ export function readNamedFile(file: string, option: string, workingDirectory: st
   try {
     bytes = readFileSync(resolve(workingDirectory, file));
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? '';
-    const reasons: Record<string, string> = {
-      ENOENT: 'there is no such file',
-      EISDIR: 'it is a folder, not a file',
-      EACCES: 'you may not read it',
-    };
-    throw new SonarError('usage', `${option}: ${file} cannot be read: ${reasons[code] ?? code}`, {
-      cause: error,
-    });
+    throw unreadable(file, option, error);
   }
   try {
     // Strips a byte order mark too.
@@ -30,6 +22,19 @@ export function readNamedFile(file: string, option: string, workingDirectory: st
       cause: error,
     });
   }
+}
+
+/** The fault of a file that the system does not let be read. */
+export function unreadable(file: string, option: string, error: unknown): SonarError {
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  const reasons: Record<string, string> = {
+    ENOENT: 'there is no such file',
+    EISDIR: 'it is a folder, not a file',
+    EACCES: 'you may not read it',
+  };
+  return new SonarError('usage', `${option}: ${file} cannot be read: ${reasons[code] ?? code}`, {
+    cause: error,
+  });
 }
 
 /**

@@ -160,7 +160,10 @@ describe('keys', () => {
       bucket: {
         required: ['name'],
         optional: [],
-        identify: ({ name = null }: Record<string, JsonValue>) => ({ key: JSON.stringify(name), fields: { name } }),
+        identify: ({ name = null }: Record<string, JsonValue>) => ({
+          key: JSON.stringify(name),
+          fields: { name },
+        }),
       },
     };
     expect(recordKey({ type: 'bucket', fields: { name: 'b', size: 1 } }, types)).toEqual({
