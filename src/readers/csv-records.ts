@@ -7,6 +7,9 @@ export type CsvRecord =
   | { kind: 'fields'; fields: string[]; text: string }
   | { kind: 'bad'; reason: string; text: string };
 
+/** Lines of one record: a quote that is still open after so many was never one. */
+const maxRecordLines = 10_000;
+
 const delimiters = [',', ';', '\t', '|'];
 
 /** The delimiter that the header uses most; a comma where it uses none. */
@@ -37,7 +40,7 @@ export class CsvRecords {
     if (!this.#quoted && line.text.trim() === '') return [];
     const record = this.#add(line.text);
     if (record !== null) return [record];
-    return this.#size > maxLineBytes ? this.#giveUp() : [];
+    return this.#size > maxLineBytes || this.#lines.length > maxRecordLines ? this.#giveUp() : [];
   }
 
   /** What is left: a quote that is still open was never one. */

@@ -5,7 +5,8 @@ import { normalizeDomain } from '#sonar/domain/scope-host.ts';
 
 /** The address in its one text, or null. */
 export const ipOf = (text: string | null): string | null =>
-  text === null ? null : canonicalAddress(text.trim());
+  // Most texts that are asked about are names; reading an address costs more than seeing that.
+  text === null || !/^\s*[\d.]+\s*$|:/.test(text) ? null : canonicalAddress(text.trim());
 
 /** The domain in its one text, or null; of a wildcard the domain it covers. */
 export const domainOf = (text: string | null): string | null =>

@@ -64,6 +64,9 @@ export async function* toolEvents(tool: Tool, items: AsyncIterable<ReadItem>): A
 const plainRows = (tool: Tool, { text, reason }: { text: string; reason: string }): ToolRow[] | null =>
   text.startsWith('{') || reason === tooLong ? null : (tool.plain?.(storableText(text.trim())) ?? null);
 
+/** More would catch repetition that lies further apart, and take memory from a small process. */
+const maxSaid = 1_000;
+
 /** The hosts, addresses and services that every row of a tool repeats: stated again only where something changed. */
 class SaidBefore {
   /** What was said last of each; dropped when it grows, which costs repetition and no record. */
@@ -77,7 +80,7 @@ class SaidBefore {
       const key = JSON.stringify([type, fields.protocol, ...identity]);
       const text = JSON.stringify(record);
       if (this.#last.get(key) === text) return false;
-      if (this.#last.size >= 10_000) this.#last.clear();
+      if (this.#last.size >= maxSaid) this.#last.clear();
       this.#last.set(key, text);
       return true;
     });

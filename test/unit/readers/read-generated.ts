@@ -1,34 +1,79 @@
-// Run by memory.test.ts: generates input of a shape, reads it, and prints what came of it.
+// Run by memory.test.ts: generates input of a shape, reads it, and prints what came of it. By hand, with a file or
+// gigabytes: `node test/unit/readers/read-generated.ts json 1024`.
+import type { ReaderName } from '#sonar/definition/reader-catalog.ts';
 import { readerFor } from '#sonar/readers/registry.ts';
 
-const shapes: Record<string, { reader: string; head: string; piece: string; tail: string }> = {
-  lines: { reader: 'lines', head: '', piece: `host-${'x'.repeat(100)}.example.test\n`, tail: '' },
-  jsonl: {
-    reader: 'jsonl',
-    head: '',
-    piece: `{"url":"http://example.test/","title":"${'x'.repeat(200)}"}\n`,
+interface Shape {
+  reader: ReaderName;
+  head: string;
+  /** One record of many; `#` stands for its number, so that no two are alike. */
+  piece: string;
+  tail: string;
+}
+
+const web =
+  '{"timestamp":"2026-01-02T03:04:05Z","url":"https://h#.example.test/","input":"h#.example.test","title":"a title that is long enough","webserver":"nginx/1.18.0","status_code":200,"content_length":1256,"host":"192.0.2.80","a":["192.0.2.80"],"tech":["Nginx:1.18.0"],"failed":false}';
+
+export const shapes = {
+  lines: { reader: 'lines', head: '', piece: `host-#-${'x'.repeat(40)}.example.test\n`, tail: '' },
+  jsonl: { reader: 'jsonl', head: '', piece: `${web}\n`, tail: '' },
+  json: { reader: 'json', head: '[\n', piece: `${web},\n`, tail: ']\n' },
+  'json-on-one-line': { reader: 'json', head: '[', piece: `${web},`, tail: ']' },
+  httpx: { reader: 'httpx', head: '', piece: `${web}\n`, tail: '' },
+  ffuf: {
+    reader: 'ffuf',
+    head: '{"commandline":"ffuf","results":[',
+    piece:
+      '{"input":{"FUZZ":"w#"},"status":200,"length":3,"words":1,"lines":1,"url":"http://a.test/w#","host":"a.test"},',
+    tail: '],"config":{}}',
+  },
+  csv: {
+    reader: 'csv',
+    head: 'url,title,note\n',
+    piece: `http://h#.test/,"a, ""b""",${'x'.repeat(50)}\n`,
     tail: '',
   },
   'nmap-xml': {
     reader: 'nmap-xml',
     head: '<nmaprun>',
-    piece: `<host><address addr="192.0.2.1"/><ports><port protocol="tcp" portid="80"><state state="open"/><script id="http-title" output="${'x'.repeat(800)}"/></port></ports></host>\n`,
+    piece: `<host><address addr="192.0.2.1"/><hostnames><hostname name="h#.test"/></hostnames><ports><port protocol="tcp" portid="80"><state state="open"/><service name="http" product="nginx"><cpe>cpe:/a:x:#</cpe></service><script id="http-title" output="${'x'.repeat(600)}"><elem key="title">Title #</elem></script></port></ports></host>\n`,
     tail: '</nmaprun>',
   },
+  masscan: {
+    reader: 'masscan',
+    head: '[\n',
+    piece:
+      '{ "ip": "192.0.2.2", "timestamp": "#", "ports": [ {"port": 22, "proto": "tcp", "status": "open", "reason": "syn-ack", "ttl": 64} ] },\n',
+    tail: ']\n',
+  },
   'one-line': { reader: 'jsonl', head: '{"a":"', piece: 'x', tail: '"}' },
-};
+  'one-element': { reader: 'json', head: '[{"a":"', piece: 'x', tail: '"},{"a":1}]' },
+  'one-quote': { reader: 'csv', head: 'a,b\n"', piece: `${'x'.repeat(60)},y\n`, tail: '' },
+} as const satisfies Record<string, Shape>;
+export type ShapeName = keyof typeof shapes;
 
-const [shape = '', megabytes = ''] = process.argv.slice(2);
-const { reader, head, piece, tail } = shapes[shape] ??
-  shapes.lines ?? { reader: '', head: '', piece: '', tail: '' };
-
-async function* bytes(): AsyncGenerator<Uint8Array> {
+async function* bytesOf({ head, piece, tail }: Shape, megabytes: number): AsyncGenerator<Uint8Array> {
   yield Buffer.from(head);
-  const chunk = Buffer.from(piece.repeat(Math.ceil(65_536 / piece.length)));
-  for (let sent = 0; sent < Number(megabytes) * 1024 * 1024; sent += chunk.length) yield chunk;
+  const parts = piece.split('#');
+  let number = 0;
+  for (let sent = 0; sent < megabytes * 1024 * 1024; ) {
+    let chunk = '';
+    while (chunk.length < 65_536) chunk += parts.length === 1 ? piece : parts.join(String((number += 1)));
+    yield Buffer.from(chunk);
+    sent += chunk.length;
+  }
   yield Buffer.from(tail);
 }
 
-let events = 0;
-for await (const _ of readerFor({ reader }).read(bytes(), { reader, record: null, fields: {} })) events += 1;
-process.stdout.write(JSON.stringify({ events, residentMb: process.memoryUsage().rss / 1024 / 1024 }));
+const [name = '', megabytes = ''] = process.argv.slice(2);
+if (Object.hasOwn(shapes, name)) {
+  const shape = shapes[name as ShapeName];
+  const counts = { row: 0, records: 0, bad: 0, warning: 0 };
+  const start = performance.now();
+  const spec = { reader: shape.reader, record: null, fields: {} };
+  for await (const { kind } of readerFor(spec).read(bytesOf(shape, Number(megabytes)), spec))
+    counts[kind] += 1;
+  const seconds = (performance.now() - start) / 1000;
+  const residentMb = process.resourceUsage().maxRSS / 1024;
+  process.stdout.write(JSON.stringify({ ...counts, seconds, residentMb }));
+}
