@@ -24,7 +24,7 @@ function rowsOf(value: Row): ToolRow[] | null {
     content_length: numberOf(value.length),
     redirect: textOf(value.redirectlocation),
   };
-  const row = withRest({ ...place, ...page, vhost, keywords: objectOf(value.input) }, value, [
+  const row = withRest({ ...place, ...page, vhost, keywords: keywordsOf(value) }, value, [
     'length',
     'redirectlocation',
     'resultfile',
@@ -51,3 +51,6 @@ function rowsOf(value: Row): ToolRow[] | null {
     },
   ];
 }
+
+/** The first versions wrote the word alone. */
+const keywordsOf = ({ input }: Row): Row => (typeof input === 'string' ? { FUZZ: input } : objectOf(input));
