@@ -77,7 +77,6 @@ function parsed(text: string): JsonValue | undefined {
 const isObject = (value: JsonValue | undefined): value is Row =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-// oxlint-disable-next-line typescript/require-await -- an async iterable over what is there already
 async function* once(chunk: Buffer): AsyncGenerator<Buffer> {
   yield chunk;
 }
