@@ -24,7 +24,11 @@ function rowsOf(value: Row): ToolRow[] | null {
     content_length: numberOf(value.length),
     redirect: textOf(value.redirectlocation),
   };
+<<<<<<< HEAD
   const row = withRest({ ...place, ...page, vhost, keywords: objectOf(value.input) }, value, [
+=======
+  const row = withRest({ ...place, ...page, vhost, keywords: keywordsOf(value) }, value, [
+>>>>>>> readers
     'length',
     'redirectlocation',
     'resultfile',
@@ -51,3 +55,9 @@ function rowsOf(value: Row): ToolRow[] | null {
     },
   ];
 }
+<<<<<<< HEAD
+=======
+
+/** The first versions wrote the word alone. */
+const keywordsOf = ({ input }: Row): Row => (typeof input === 'string' ? { FUZZ: input } : objectOf(input));
+>>>>>>> readers

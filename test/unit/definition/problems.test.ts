@@ -62,6 +62,7 @@ test('the scope of a definition and the defaults of inputs are checked', () => {
   ]);
 });
 
+<<<<<<< HEAD
 test('what is to come is named, not passed over', () => {
   expect(problemsOf(withStep(...ok, 'run: {}'))).toEqual([
     '12:5 steps.scan.run: `run` is not read by this version of Sonar | leave it out',
@@ -78,5 +79,52 @@ test('mistakes with files are found beside all others', () => {
     '12:47 files.words: the path of `words` is empty',
     '12:51 files.Bad: `Bad` cannot be the name of a file | a name is a lower-case letter, then up to 62 of a–z, 0–9, - and _',
     '12:66 files.odd: `./${item}` holds a template; paths are fixed',
+=======
+/** Parts of the language that this version refuses rather than passes over. */
+test.each(['domain-survey', 'cidr-survey'])(
+  '%s is refused only for what this version does not read',
+  (name) => {
+    const source = readFileSync(join(__dirname, '../../fixtures/examples', `${name}.yaml`), 'utf8');
+    const problems = problemsOf(source);
+    expect(problems.length).toBeGreaterThan(0);
+    for (const problem of problems) {
+      expect(problem).toMatch(/is not read by this version of Sonar|did you mean `nmap-xml`?$/);
+    }
+  },
+);
+
+test('every part of the language that is to come is named, not passed over', () => {
+  const source = [
+    withStep(
+      ...ok,
+      'needs: {other: all}',
+      'foreach: {in: other.page, pick: host, unique: true, group: ip, batch: 10, split: /24, as: lines}',
+      'inputs: {a: {from: other.rows, as: lines}, b: {from: other.rows, pick: ip, unique: true}, c: {from: inputs.hosts}}',
+      'secrets: [key]',
+      'run: {}',
+      'target: ${in.a}',
+      'stdin: ${batch}${file.x}${secret.key}',
+    ),
+    'files: {}',
+  ].join('\n');
+  const named = problemsOf(source).map((problem) => /: (.*) is not read by/.exec(problem)?.[1]);
+  expect(named).toEqual([
+    '`unique`',
+    '`group`',
+    '`batch`',
+    '`split`',
+    '`as`',
+    '`as: lines`',
+    '`pick`',
+    '`unique`',
+    'a file of an input',
+    '`secrets`',
+    '`run`',
+    'a file as `target`',
+    '`${batch}`',
+    '`${file}`',
+    '`${secret}`',
+    '`files`',
+>>>>>>> readers
   ]);
 });

@@ -1,20 +1,18 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import type { ReadEvent } from '#sonar/contracts/records.ts';
-import { recordKey } from '#sonar/domain/records.ts';
 import { caseFile, eventsOf, only } from './events-of.ts';
+import { keysOf, sample } from './tool-samples.ts';
 
 const read = (content: string | Uint8Array, chunkSize?: number): Promise<ReadEvent[]> =>
   eventsOf(content, { reader: 'nmap-xml' }, chunkSize);
 
-const keysOf = (events: readonly ReadEvent[]): string[] =>
-  events.flatMap((event) =>
-    event.kind === 'row' || event.kind === 'records'
-      ? event.records.map((draft) => {
-          const keyed = recordKey(draft);
-          return keyed.ok ? `${keyed.type} ${keyed.key}` : keyed.reason;
-        })
-      : [],
-  );
 const warningsOf = (events: readonly ReadEvent[]): string[] =>
   only(events, 'warning').map(({ message }) => message);
 
@@ -228,3 +226,81 @@ test.each(['<nmaprun x="', '<nmaprun><!--', '<!DOCTYPE nmaprun [', '<nmaprun>'])
     expect(warningsOf(events).join()).toMatch(/reading ended early: \d+ characters without a tag/);
   },
 );
+
+describe('of a run of nmap 7.93', () => {
+  test('scripts, titles, CPE names and the certificate are kept; closed ports are not', async () => {
+    const events = await read(sample('nmap-7.93.xml'), 100);
+    expect(only(events, 'row').map(({ row }) => row)).toMatchObject([
+      {
+        host: 'localhost',
+        hostnames: ['localhost'],
+        port: 18080,
+        product: 'nginx',
+        title: 'Hello &amp; welcome',
+        cpes: ['cpe:/a:igor_sysoev:nginx:1.18.0'],
+        scripts: { 'http-server-header': 'nginx/1.18.0' },
+        url: 'http://localhost:18080/',
+      },
+      { port: 18443, tunnel: 'ssl', url: 'https://localhost:18443/' },
+    ]);
+    const certificate = only(events, 'row').flatMap(({ records }) => records.slice(1));
+    expect(certificate).toEqual([
+      {
+        type: 'certificate',
+        fields: {
+          sha256: '396e9ed9999ddf2bde4eafbddde82144261d3207b1633f23c529cafd87b02953',
+          subject_cn: 'loopback.test',
+          issuer_cn: 'loopback.test',
+          not_before: '2026-11-30T07:17:01Z',
+          not_after: '2126-11-06T07:17:01Z',
+        },
+        sets: { hosts: ['localhost'], names: ['loopback.test', '127.0.0.1'] },
+      },
+    ]);
+    expect(only(events, 'records')[0]?.records[0]?.fields).toMatchObject({ os: 'Linux 5.0 - 5.2' });
+    expect(warningsOf(events)).toEqual([]);
+  });
+
+  test('the certificate’s fingerprint is that of the certificate', async () => {
+    const pem = readFileSync(join(__dirname, '../../fixtures/tls/loopback.cert.pem'));
+    const { fingerprint256 } = new X509Certificate(pem);
+    expect(keysOf(await read(sample('nmap-7.93.xml')))).toContain(
+      `certificate ${fingerprint256.replaceAll(':', '').toLowerCase()}`,
+    );
+  });
+});
+
+test('a script that says nothing, twice, or too much costs nothing', async () => {
+  const scripts = [
+    '<script id="a" output=""/>',
+    '<script output="no name"/>',
+    `<script id="long" output="${'x'.repeat(10_000)}"><table><elem/><elem key="k">v</elem></table></script>`,
+    '<script id="ssl-cert" output="x"><elem key="pem">-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----</elem></script>',
+    ...Array.from({ length: 100 }, (_, index) => `<script id="s${index}" output="y"/>`),
+  ].join('');
+  const events = await read(run(host('192.0.2.1', port(443, 'open', scripts) + port(80))));
+  const [row] = only(events, 'row');
+  expect(Object.keys(row?.row.scripts ?? {})).toHaveLength(32);
+  expect(keysOf(events)).toEqual([
+    'address 192.0.2.1',
+    'service 192.0.2.1/tcp/443',
+    expect.stringMatching(/^certificate [0-9a-f]{64}$/),
+    'service 192.0.2.1/tcp/80',
+  ]);
+});
+
+const nmap = spawnSync('nmap', ['--version'], { encoding: 'utf8' });
+const withNmap = nmap.error === undefined ? describe : describe.skip;
+
+withNmap('nmap itself', () => {
+  test('is run on loopback, and its output is read', async () => {
+    const server = createServer((_, response) => response.end('ok')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port: open } = server.address() as AddressInfo;
+    const child = spawn('nmap', ['-n', '-Pn', '-sT', '-p', `${open},1`, '-oX', '-', '127.0.0.1']);
+    const events = await read(Buffer.concat(await child.stdout.toArray()));
+    server.close();
+    expect(keysOf(events)).toEqual(['address 127.0.0.1', `service 127.0.0.1/tcp/${open}`]);
+    expect(events.filter(({ kind }) => kind === 'bad' || kind === 'warning')).toEqual([]);
+  });
+});

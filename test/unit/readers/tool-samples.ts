@@ -5,7 +5,10 @@ import type { ReadEvent } from '#sonar/contracts/records.ts';
 import { recordKey } from '#sonar/domain/records.ts';
 
 const folder = join(__dirname, '../../fixtures/readers');
-export const sampleFiles = readdirSync(folder).toSorted();
+/** Those of tools; other files belong to the examples of the docs. */
+export const sampleFiles = readdirSync(folder)
+  .filter((file) => file !== 'hosts.csv')
+  .toSorted();
 
 export const sample = (file: string): Buffer => readFileSync(join(folder, file));
 
