@@ -24,11 +24,7 @@ function rowsOf(value: Row): ToolRow[] | null {
     content_length: numberOf(value.length),
     redirect: textOf(value.redirectlocation),
   };
-<<<<<<< HEAD
-  const row = withRest({ ...place, ...page, vhost, keywords: objectOf(value.input) }, value, [
-=======
   const row = withRest({ ...place, ...page, vhost, keywords: keywordsOf(value) }, value, [
->>>>>>> readers
     'length',
     'redirectlocation',
     'resultfile',
@@ -55,9 +51,6 @@ function rowsOf(value: Row): ToolRow[] | null {
     },
   ];
 }
-<<<<<<< HEAD
-=======
 
 /** The first versions wrote the word alone. */
 const keywordsOf = ({ input }: Row): Row => (typeof input === 'string' ? { FUZZ: input } : objectOf(input));
->>>>>>> readers
