@@ -71,16 +71,14 @@ test('from the command line to the commands and back', async () => {
   writeFileSync(join(folder, 'forms.yaml'), definition(sonar.tag));
   expect(await sonar.cli(['definition', 'apply', join(folder, 'forms.yaml')])).toMatchObject({ code: 0 });
   const started = await sonar.cli([
-    ...[
-      '--json',
-      'scan',
-      'start',
-      'forms',
-      '--allow',
-      '127.0.0.0/8',
-      '--file',
-      `words=${join(folder, 'words.bin')}`,
-    ],
+    '--json',
+    'scan',
+    'start',
+    'forms',
+    '--allow',
+    '127.0.0.0/8',
+    '--file',
+    `words=${join(folder, 'words.bin')}`,
     ...['aa', 'bbb', 'aa', 'cccc'].flatMap((name) => ['--input', `names=${name}`]),
   ]);
   expect(started).toMatchObject({ code: 0, stderr: '' });
@@ -101,7 +99,7 @@ test('from the command line to the commands and back', async () => {
     ['merged', 1, 1],
   ]);
   const { items } = await sonar.client.inventory.take({ type: 'endpoint', scan: id }, 100);
-  expect(items.map(({ fields }) => fields.title).toSorted()).toEqual([
+  expect(items.map(({ fields }) => String(fields.title)).toSorted((a, b) => a.localeCompare(b))).toEqual([
     '127.0.0.2 127.0.0.3 127.0.0.4 | w1 w2 | 19',
     '127.0.0.2 127.0.0.3 | 127.0.0.2 127.0.0.3',
     '127.0.0.2 | 80,443',
