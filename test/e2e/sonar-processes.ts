@@ -137,12 +137,14 @@ export class SonarProcesses {
   async cli(
     words: readonly string[],
     environment: Record<string, string> = {},
+    stdin = '',
   ): Promise<{ code: number | null; stdout: string; stderr: string }> {
     const child = spawn(process.execPath, [join(root, 'bin', 'sonar.mjs'), ...words], {
       cwd: this.directory,
       env: { ...base(), SONAR_API_URL: this.apiUrl, SONAR_TOKEN: this.adminToken, ...environment },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
     });
+    child.stdin.on('error', () => undefined).end(stdin);
     let stdout = '';
     let stderr = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
