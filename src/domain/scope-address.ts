@@ -86,8 +86,12 @@ export function formatIpv6(value: bigint): string {
 export const formatAddress = (family: 4 | 6, value: bigint): string =>
   family === 4 ? formatIpv4(value) : formatIpv6(value);
 
+/** Exactly what `parseIpv4` reads: such a text is its own canonical one, and readers see millions of them. */
+const ipv4Text = /^(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3}$/;
+
 /** The one text of an address, with IPv4 inside IPv6 shown as IPv4; null when it is none. */
 export function canonicalAddress(text: string): string | null {
+  if (ipv4Text.test(text)) return text;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(text)?.[1];
   const range = parseAddress(mapped ?? text);
   if (range === null) return null;

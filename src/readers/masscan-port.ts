@@ -13,13 +13,14 @@ type Facts = Record<
 /** Names that say what the banner is, and not what service sent it. */
 const notServices = ['unknown', 'title', 'html', 'X509', 'X509CA', 'http.server', 'vuln', 'error', 'safe'];
 
-/** A closed port is nothing; a host that answered without one is its address alone. */
+/** A port that is not open is nothing; a host that answered without one is its address alone. */
 export function portRow(ip: string, facts: Facts): ToolRow[] {
   const address = addressDraft(ip);
   const port = portOf(facts.port);
   const protocol = textOf(facts.protocol) ?? 'tcp';
   const state = textOf(facts.state);
-  if (state === 'closed') return [];
+  // `up` is the answer to an ARP request, which has no port.
+  if (state !== null && state !== 'open' && state !== 'up') return [];
   if (port === null || !['tcp', 'udp', 'sctp'].includes(protocol)) return [{ row: null, records: address }];
   const application = textOf(facts.application);
   const service = application === null || notServices.includes(application) ? null : application;

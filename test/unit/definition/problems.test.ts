@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { ok, problemsOf, withStep } from './problems-of.ts';
 
 test('ten different mistakes give ten messages in one go, each with its place', () => {
@@ -23,11 +21,11 @@ steps:
   expect(problemsOf(source)).toEqual([
     '1:8 sonar: there is no language version `2` | write `sonar: 1`',
     '2:7 name: `Bad Name` cannot be the name of a definition | a name is a lower-case letter, then up to 62 of a–z, 0–9, - and _',
-    '4:17 inputs.hosts.type: `hostz` is none of text, number, flag, lines, domains, hosts, cidrs, urls | did you mean `hosts`?',
+    '4:17 inputs.hosts.type: `hostz` is none of text, number, flag, lines, domains, hosts, cidrs, urls, file | did you mean `hosts`?',
     '4:34 inputs.hosts.required: `yes` is neither true nor false | did you mean `true`?',
     '7:11 steps.ports.tags: `tags` is empty | name at least one tag of the workers that may run the step',
     '8:19 steps.ports.foreach.in: there is no input `host` | did you mean `hosts`?',
-    '9:22 steps.ports.command[1]: unknown variable `${itm}` | write item, item.FIELD, inputs.NAME, in.NAME, out.NAME or join(…)',
+    '9:22 steps.ports.command[1]: unknown variable `${itm}` | write item, item.FIELD, batch, inputs.NAME, in.NAME, out.NAME, file.NAME or join(…)',
     '10:14 steps.ports.timeout: `30` is no duration | name the unit: `30s`',
     '11:27 steps.ports.outputs.xml.path: `../nmap.xml` leaves the output folder | write a path below the output folder, as `out/scan.xml`',
     '11:46 steps.ports.outputs.xml.read: there is no reader `nmap` | did you mean `nmap-xml`?',
@@ -64,50 +62,21 @@ test('the scope of a definition and the defaults of inputs are checked', () => {
   ]);
 });
 
-/** Parts of the language that this version refuses rather than passes over. */
-test.each(['domain-survey', 'cidr-survey'])(
-  '%s is refused only for what this version does not read',
-  (name) => {
-    const source = readFileSync(join(__dirname, '../../fixtures/examples', `${name}.yaml`), 'utf8');
-    const problems = problemsOf(source);
-    expect(problems.length).toBeGreaterThan(0);
-    for (const problem of problems) {
-      expect(problem).toMatch(/is not read by this version of Sonar|did you mean `nmap-xml`?$/);
-    }
-  },
-);
+test('what is to come is named, not passed over', () => {
+  expect(problemsOf(withStep(...ok, 'run: {}'))).toEqual([
+    '12:5 steps.scan.run: `run` is not read by this version of Sonar | leave it out',
+  ]);
+});
 
-test('every part of the language that is to come is named, not passed over', () => {
+test('mistakes with files are found beside all others', () => {
   const source = [
-    withStep(
-      ...ok,
-      'needs: {other: all}',
-      'foreach: {in: other.page, pick: host, unique: true, group: ip, batch: 10, split: /24, as: lines}',
-      'inputs: {a: {from: other.rows, as: lines}, b: {from: other.rows, pick: ip, unique: true}, c: {from: inputs.hosts}}',
-      'secrets: [key]',
-      'run: {}',
-      'target: ${in.a}',
-      'stdin: ${batch}${file.x}${secret.key}',
-    ),
-    'files: {}',
+    withStep('tags: [tool]', 'command: [tool, "${file.templtes}", "${file.words}"]'),
+    'files: {templates: ./nuclei-templates, words: "", Bad: ./x, odd: "./${item}"}',
   ].join('\n');
-  const named = problemsOf(source).map((problem) => /: (.*) is not read by/.exec(problem)?.[1]);
-  expect(named).toEqual([
-    '`unique`',
-    '`group`',
-    '`batch`',
-    '`split`',
-    '`as`',
-    '`as: lines`',
-    '`pick`',
-    '`unique`',
-    'a file of an input',
-    '`secrets`',
-    '`run`',
-    'a file as `target`',
-    '`${batch}`',
-    '`${file}`',
-    '`${secret}`',
-    '`files`',
+  expect(problemsOf(source)).toEqual([
+    '11:22 steps.scan.command[1]: `${file.templtes}`: the definition has no file `templtes` | did you mean `templates`?',
+    '12:47 files.words: the path of `words` is empty',
+    '12:51 files.Bad: `Bad` cannot be the name of a file | a name is a lower-case letter, then up to 62 of a–z, 0–9, - and _',
+    '12:66 files.odd: `./${item}` holds a template; paths are fixed',
   ]);
 });

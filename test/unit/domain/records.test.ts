@@ -6,6 +6,7 @@ import { maxKeyBytes, recordKey } from '#sonar/domain/records.ts';
 import { builtInTypes } from '#sonar/domain/records-identities.ts';
 import { fieldAt, pickItem } from '#sonar/domain/records-path.ts';
 import { maxStringLength, safeSample } from '#sonar/domain/records-storable.ts';
+import { canonicalAddress, parseIpv4 } from '#sonar/domain/scope-address.ts';
 
 const seed = 20_003;
 const keyOf = (type: RecordType, fields: Record<string, JsonValue>): string => {
@@ -262,6 +263,20 @@ describe('fields', () => {
     };
     expect(recordKey(draft)).toMatchObject({ sets: { hostnames: ['a\uFFFDb'] } });
   });
+});
+
+test('an IPv4 text is its own canonical one exactly where it parses', () => {
+  const part = fc.oneof(
+    fc.integer({ min: 0, max: 300 }).map(String),
+    fc.constantFrom('00', '01', '', '1e1', ' 1', '٣'),
+  );
+  fc.assert(
+    fc.property(fc.array(part, { minLength: 3, maxLength: 5 }), (parts) => {
+      const text = parts.join('.');
+      expect(canonicalAddress(text)).toBe(parseIpv4(text) === null ? null : text);
+    }),
+    { seed, numRuns: 2_000 },
+  );
 });
 
 test('paths reach own fields and elements only', () => {
