@@ -2,7 +2,7 @@
 // A fresh clone has no node_modules, so the lock file is installed first whenever it differs from what
 // is installed. Plain JavaScript, because the machine's own Node may be too old to strip types.
 import { spawn, spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, readFileSync } from 'node:fs';
+import { copyFileSync, existsSync, lstatSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -12,6 +12,8 @@ const installedLock = join(root, 'node_modules', '.sonar-installed-lock.json');
 const minimumNode = 24;
 
 function installIfStale() {
+  // Installing would empty the folder that a link leads to, which belongs to somebody else.
+  if (lstatSync(join(root, 'node_modules'), { throwIfNoEntry: false })?.isSymbolicLink()) return;
   if (existsSync(installedLock) && readFileSync(installedLock).equals(readFileSync(lock))) return;
   console.error('sonar: installing the packages of package-lock.json (npm ci)');
   const install = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {

@@ -12,20 +12,31 @@ export function detailsOf(report: PlanReport | undefined, fault?: string): strin
       cell(step.state),
       step.pending,
       step.inFlight,
-      step.noWork > 0 ? `${step.completed} (${step.noWork} no work)` : step.completed,
+      step.completed,
       step.failed,
-      cell([step.cancelled > 0 ? `${step.cancelled} cancelled` : '', step.note].filter(Boolean).join('; ')),
-    ].join(' | '),
+      cell(
+        [
+          step.noWork > 0 ? `${step.noWork} without work` : '',
+          step.cancelled > 0 ? `${step.cancelled} cancelled` : '',
+          step.note,
+        ]
+          .filter(Boolean)
+          .join('; '),
+      ),
+    ].join(gap),
   );
   return [
     ...lines,
     `**${cell(report.name)}** — ${report.status ?? 'gone'}${report.reason === '' ? '' : `: ${cell(report.reason)}`}`,
     '',
-    'step | state | pending | in flight | done | failed | note',
+    ['step', 'state', 'pending', 'in flight', 'done', 'failed', 'note'].join(gap),
     '--- | --- | --: | --: | --: | --: | ---',
     ...rows,
   ].join('\n');
 }
+
+/** The UI draws tables without any space between columns. */
+const gap = '\u00a0\u00a0 | ';
 
 // What an operator reads at a glance; longer text only fills the history.
 const maxCell = 200;

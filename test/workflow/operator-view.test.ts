@@ -45,6 +45,8 @@ test('search attributes tell name, definition and status, and the status follows
   ]);
 });
 
+const row = (...cells: string[]): string => cells.join('\u00a0\u00a0 | ');
+
 test('the details are a table of the steps, also after the end', async () => {
   const run = await temporal.current.startScan(() => ({
     plan: () =>
@@ -61,10 +63,10 @@ test('the details are a table of the steps, also after the end', async () => {
   expect((await detailsSeen(run)).split('\n')).toEqual([
     '**night watch** — Completed',
     '',
-    'step | state | pending | in flight | done | failed | note',
+    row('step', 'state', 'pending', 'in flight', 'done', 'failed', 'note'),
     '--- | --- | --: | --: | --: | --: | ---',
-    'ports | settled | 0 | 0 | 3 (1 no work) | 1 | ',
-    'web | open | 0 | 2 | 0 | 0 | 1 cancelled; starved: no live worker has web, curl',
+    row('ports', 'settled', '0', '0', '3', '1', '1 without work'),
+    row('web', 'open', '0', '2', '0', '0', '1 cancelled; starved: no live worker has web, curl'),
   ]);
 });
 
