@@ -167,7 +167,7 @@ function rethrow(error: unknown): never {
   const code = (error as { code?: string }).code;
   const lost = code
     ? unreachableCodes.has(code) || code.startsWith('08')
-    : /terminated|timeout|ended/i.test(messageOf(error));
+    : /terminated|timeout|ended|not queryable/i.test(messageOf(error));
   if (lost)
     throw new SonarError('unreachable', `PostgreSQL cannot be reached: ${messageOf(error)}`, {
       cause: error,

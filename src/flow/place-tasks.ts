@@ -51,6 +51,7 @@ export interface PassResult {
 // No pass places more: bounds the time that the claim's row stays locked.
 const maxPlacedPerPass = 1_000;
 const maxBytesPerStatement = 4 * 1024 * 1024;
+const maxBytesPerAllocation = 32 * 1024 * 1024;
 
 /** A scan asks for a pass; whoever holds the claim serves all requests at once. */
 export const requestPlacement = (database: Database): Promise<void> => requestPass(database);
@@ -188,13 +189,17 @@ async function dispatch(tx: Db, parts: PlaceParts, plan: Plan, allocation: Alloc
   };
   const dispatches: NewDispatch[] = [];
   const refusals: { taskId: PendingTaskRow['task_id']; reason: string }[] = [];
+  let bytes = 0;
   for (const task of tasks) {
+    // What is left over stays Pending for the next pass.
+    if (bytes > maxBytesPerAllocation) break;
     const rendered = renderDispatch(source, step, task, allocation.tag);
-    if (rendered.ok) dispatches.push(rendered.dispatch);
-    else refusals.push({ taskId: task.task_id, reason: rendered.reason });
+    if (rendered.ok) {
+      bytes += rendered.dispatch.bytes;
+      dispatches.push(rendered.dispatch);
+    } else refusals.push({ taskId: task.task_id, reason: rendered.reason });
   }
-  if (refusals.length > 0) result.refused += await refuseTasks(tx, failureCodes.itemRefused, refusals);
-  if (dispatches.length === 0) return;
+  const refused = refusals.length > 0 ? await refuseTasks(tx, failureCodes.itemRefused, refusals) : 0;
   const owner = {
     scanId: row.scan_id,
     workspaceId: row.workspace_id,
@@ -204,7 +209,10 @@ async function dispatch(tx: Db, parts: PlaceParts, plan: Plan, allocation: Alloc
   };
   let tasksPlaced = 0;
   for (const slice of slicesOf(dispatches)) tasksPlaced += await dispatchTasks(tx, owner, slice);
-  result.placed.push({ scanId: row.scan_id, step: step.name, tag: allocation.tag, tasks: tasksPlaced });
+  // At the end: what a fault has undone is not counted.
+  result.refused += refused;
+  if (dispatches.length > 0)
+    result.placed.push({ scanId: row.scan_id, step: step.name, tag: allocation.tag, tasks: tasksPlaced });
 }
 
 /** PostgreSQL takes no parameter past 256 MiB, and one statement's memory should stay small. */

@@ -49,17 +49,21 @@ export function claimFinalizations(
 ): Promise<FinalizationRow[]> {
   return db.rows(sql('finalization.claim')`
     with candidates as (
-      select finalization_id, size, available_at from sonar.finalization
+      select finalization_id, size, attempts, available_at from sonar.finalization
       where status = 'due' and available_at <= clock_timestamp()
         and (claim_expires_at is null or claim_expires_at < clock_timestamp())
       order by available_at, finalization_id limit ${claim.maxRows} for update skip locked),
     bounded as (
-      select finalization_id, size, sum(size) over (order by available_at, finalization_id) as total from candidates),
+      select finalization_id, size, attempts, sum(size) over by_age as total, row_number() over by_age as place,
+             first_value(attempts) over by_age as first_attempts
+      from candidates window by_age as (order by available_at, finalization_id)),
     claimed as (
       update sonar.finalization f
       set claim_token = ${claim.token}, claimed_by = ${claim.executorId}, attempts = f.attempts + 1,
           claim_expires_at = clock_timestamp() + ${claim.leaseMs} * interval '1 millisecond'
       from bounded b where f.finalization_id = b.finalization_id and (b.total <= ${claim.maxBytes} or b.total = b.size)
+        -- What was claimed before goes alone: a result that kills its readers takes no neighbour with it.
+        and (b.place = 1 or (b.first_attempts = 0 and b.attempts = 0))
       returning f.*)
     select c.finalization_id, c.workspace_id, c.scan_id, c.task_id, c.attempt_id, t.step, s.definition_name,
            a.definition_revision, c.attempts, t.accepted_sequence, r.accepted_at
