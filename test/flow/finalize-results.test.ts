@@ -33,6 +33,7 @@ test('a replay leaves the same bytes', async () => {
   await clone.database.execute(query`update sonar.task set plan_due = false`);
   await clone.database.execute(query`update sonar.task set finalized = false`);
   await lab.finalize();
+  await lab.finalize();
   expect((await rows()).map((row) => row.status)).toEqual(['done', 'done']);
   expect(await inventory()).toEqual(before);
   expect(await observations()).toBe(4);
