@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 
 // jest ignores a project's `testTimeout`, so each project's limit is a setup file; `maxWorkers` counts only
 // here at the root. A project with `stack` shares one local stack a run: jest starts each distinct
@@ -11,7 +12,19 @@ const projects = {
   contract: { limit: '60-seconds', stack: true },
   e2e: { limit: '5-minutes', stack: true },
   stack: { limit: '5-minutes', stack: false },
+  browser: { limit: '5-minutes', stack: false },
 };
+
+// CI installs a Chromium and must use it; elsewhere the pages are looked at where there is one.
+const hasChromium = (process.env.PATH ?? '')
+  .split(':')
+  .some((folder) =>
+    ['chromium', 'chromium-browser', 'google-chrome'].some((name) => existsSync(join(folder, name))),
+  );
+if (!hasChromium && !process.env.CI) {
+  delete projects.browser;
+  process.stderr.write('jest: no Chromium on PATH, so the project "browser" is left out\n');
+}
 
 const sharedStack = {
   globalSetup: '<rootDir>/test/setup/global-setup.ts',
