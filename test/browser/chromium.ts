@@ -7,7 +7,7 @@ import { type Browser, chromium } from 'playwright-core';
 const names = ['chromium', 'chromium-browser', 'google-chrome'];
 
 /** @throws Error where PATH has no Chromium. */
-export function chromiumPath(path: string = process.env.PATH ?? ''): string {
+function chromiumPath(path: string = process.env.PATH ?? ''): string {
   for (const folder of path.split(':'))
     for (const name of names) {
       const file = join(folder, name);
