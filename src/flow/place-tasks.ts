@@ -41,11 +41,15 @@ export interface PlaceParts {
   keyId: string;
   settings: Pick<Settings, 'SONAR_ALIVE_WITHIN_MS' | 'SONAR_CAPACITY_MULTIPLE' | 'SONAR_PLACEMENT_LEASE_MS'>;
   log: Logger;
+  /** Told after the commit of a pass that placed something: there is something to publish. */
+  onPlaced?: () => void;
 }
 
 export interface PassResult {
   placed: { scanId: string; step: string; tag: string; tasks: number }[];
   refused: number;
+  /** Work is pending that the fleet serves: it waits for slots to come free, not for a worker. */
+  served: boolean;
 }
 
 // No pass places more: bounds the time that the claim's row stays locked.
@@ -65,13 +69,15 @@ export async function placeTasks(parts: PlaceParts): Promise<PassResult | undefi
   const claim = { token, executorId: parts.executorId, leaseMs: parts.settings.SONAR_PLACEMENT_LEASE_MS };
   if (!(await claimPass(parts.database, claim))) return undefined;
   try {
-    return await parts.database.transaction(async (tx) => {
+    const result = await parts.database.transaction(async (tx) => {
       const locked = await lockPass(tx, claim);
       if (!locked) return undefined;
       const result = await pass(tx, parts);
       await markServed(tx, locked.requested);
       return result;
     });
+    if (result !== undefined && result.placed.length > 0) parts.onPlaced?.();
+    return result;
   } finally {
     await releasePass(parts.database, token);
   }
@@ -133,7 +139,7 @@ async function pass(tx: Transaction, parts: PlaceParts): Promise<PassResult> {
       scanId: change.scan_id,
       step: change.step,
     });
-  const result: PassResult = { placed: [], refused: 0 };
+  const result: PassResult = { placed: [], refused: 0, served: starved.length < placeable.length };
   for (const allocation of allocations) {
     const plan = plans.get(JSON.stringify([allocation.scanId, allocation.step]));
     if (!plan) continue;

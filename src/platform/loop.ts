@@ -4,6 +4,11 @@ import type { Logger } from './logger.ts';
 import type { Service } from './service.ts';
 import { jittered, pause } from './wait.ts';
 
+export interface Loop extends Service {
+  /** There is work: a rest that is under way ends now, and the next ones are short again. */
+  poke(): void;
+}
+
 /**
  * Calls `work` until it is stopped; `true` from it means that there may be more at once. Without work the
  * rest doubles from `minRestMs` to `maxRestMs`; a fault is logged and rested upon like an empty round.
@@ -14,9 +19,10 @@ export function createLoop(options: {
   maxRestMs: number;
   log: Logger;
   work(signal: AbortSignal): Promise<boolean>;
-}): Service {
+}): Loop {
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
+  let poked = new AbortController();
 
   const run = async (): Promise<void> => {
     let restMs = options.minRestMs;
@@ -29,13 +35,15 @@ export function createLoop(options: {
         restMs = options.minRestMs;
         continue;
       }
-      await pause(jittered(restMs, Math.random()), stopping.signal);
-      restMs = Math.min(options.maxRestMs, restMs * 2);
+      await pause(jittered(restMs, Math.random()), AbortSignal.any([stopping.signal, poked.signal]));
+      restMs = poked.signal.aborted ? options.minRestMs : Math.min(options.maxRestMs, restMs * 2);
+      poked = new AbortController();
     }
   };
 
   return {
     name: options.name,
+    poke: () => poked.abort(),
     start() {
       running ??= run();
       return Promise.resolve();

@@ -129,8 +129,10 @@ function executorServices(
     onEnded: end,
   };
   const services: Service[] = [lease];
+  const publishing = held.includes('publisher') ? publisherServices(parts, executorId) : undefined;
   if (held.includes('reconciler') && bundle !== undefined) {
-    const placing = { ...parts, executorId, keyId: parts.keys.currentId };
+    // A publisher in the same process need not find out by asking.
+    const placing = { ...parts, executorId, keyId: parts.keys.currentId, onPlaced: () => publishing?.poke() };
     services.push(
       createTemporalWorker({
         ...temporal,
@@ -160,7 +162,7 @@ function executorServices(
         work: async (signal) => {
           if (!(await placementIsWanted(parts.database))) return false;
           const result = await placeTasks(placing);
-          if (result === undefined || result.placed.length === 0) return false;
+          if (!result?.served) return false;
           // Slots come free in their own time: looking again at once would only find them taken.
           await pause(parts.settings.SONAR_PLACEMENT_EVERY_MS, signal);
           return true;
@@ -191,11 +193,14 @@ function executorServices(
       }),
     );
   }
-  if (held.includes('publisher')) services.push(...publisherServices(parts, executorId));
+  if (publishing) services.push(...publishing.services);
   return services;
 }
 
-function publisherServices(parts: ControlParts, executorId: ExecutorId): Service[] {
+function publisherServices(
+  parts: ControlParts,
+  executorId: ExecutorId,
+): { services: Service[]; poke: () => void } {
   const { settings, log } = parts;
   const publisher = createPublisher(parts.connections.SONAR_AMQP_URL, {
     log,
@@ -203,15 +208,19 @@ function publisherServices(parts: ControlParts, executorId: ExecutorId): Service
     queueType: settings.SONAR_QUEUE_TYPE,
     messageTtlMs: settings.SONAR_MESSAGE_TTL_MS,
   });
-  return [
-    { name: 'broker', start: () => Promise.resolve(), stop: () => publisher.close() },
-    createLoop({
-      name: 'outbox',
-      log,
-      minRestMs: 25,
-      maxRestMs: 500,
-      work: async () => (await publishOutbox({ ...parts, publisher, executorId })) > 0,
-    }),
-    readDeadLetters(parts.connections.SONAR_AMQP_URL, (letter) => returnDeadLetter(parts, letter), { log }),
-  ];
+  const outbox = createLoop({
+    name: 'outbox',
+    log,
+    minRestMs: 25,
+    maxRestMs: 500,
+    work: async () => (await publishOutbox({ ...parts, publisher, executorId })) > 0,
+  });
+  return {
+    poke: () => outbox.poke(),
+    services: [
+      { name: 'broker', start: () => Promise.resolve(), stop: () => publisher.close() },
+      outbox,
+      readDeadLetters(parts.connections.SONAR_AMQP_URL, (letter) => returnDeadLetter(parts, letter), { log }),
+    ],
+  };
 }
