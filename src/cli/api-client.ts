@@ -20,7 +20,6 @@ import {
   taskListSchema,
   taskSchema,
   type UploadedFiles,
-  validationSchema,
   workerListSchema,
 } from '#sonar/contracts/scan-api.ts';
 import type { ScanStatus, TaskStatus } from '#sonar/contracts/states.ts';
@@ -107,11 +106,6 @@ export function createApiClient(connection: Connection, options: ClientOptions =
 
   return {
     connection,
-    validateDefinition: (source: string) =>
-      ask(
-        { method: 'POST', path: '/v1/definitions/validate', what: 'validate a definition', body: { source } },
-        validationSchema,
-      ),
     /** The name stands in the text. */
     applyDefinition: (source: string, files?: UploadedFiles) =>
       ask(

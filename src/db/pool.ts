@@ -169,8 +169,12 @@ function rethrow(error: unknown): never {
     ? unreachableCodes.has(code) || code.startsWith('08')
     : /terminated|timeout|ended|not queryable/i.test(messageOf(error));
   if (lost)
-    throw new SonarError('unreachable', `PostgreSQL cannot be reached: ${messageOf(error)}`, {
-      cause: error,
-    });
+    throw new SonarError(
+      'unreachable',
+      `PostgreSQL cannot be reached: ${messageOf(error)}; start it, or correct SONAR_DATABASE_URL`,
+      {
+        cause: error,
+      },
+    );
   throw error;
 }

@@ -24,14 +24,17 @@ export function addDefinitionCommands(program: Command, run: Run): void {
 
   definition
     .command('validate')
-    .description('find all problems of a file, without applying it')
+    .description('find all problems of a file here, without an api and without applying it')
     .argument('<file>', 'a definition in YAML')
     .action((file: string) =>
       run(async (session) => {
         const { readNamedFile } = await import('../scan-inputs.ts');
         const source = readNamedFile(file, 'definition', session.surroundings.workingDirectory);
-        const client = await session.api();
-        const answer = await client.validateDefinition(source);
+        const { compileDefinition } = await import('#sonar/definition/compile.ts');
+        const compiled = compileDefinition(source);
+        const answer = compiled.ok
+          ? { valid: true, name: compiled.definition.name, problems: [] }
+          : { valid: false, name: null, problems: compiled.problems };
         session.answer(answer, ({ valid, name, problems }) =>
           valid
             ? [`${file}: "${name}" is valid; apply it with: sonar definition apply ${file}`]
@@ -43,7 +46,9 @@ export function addDefinitionCommands(program: Command, run: Run): void {
 
   definition
     .command('apply')
-    .description('make a file the newest revision of its definition; running scans follow it')
+    .description(
+      'make a file the newest revision of its definition, for the scans that are started from now on',
+    )
     .argument('<file>', 'a definition in YAML')
     .action((file: string) =>
       run(async (session) => {

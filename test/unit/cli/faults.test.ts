@@ -75,19 +75,27 @@ describe('definitions', () => {
 
   test('problems are printed as compilers do, in the order of the text', async () => {
     api.answer = route({
-      'POST /v1/definitions/validate': { json: { valid: false, name: null, problems } },
       'POST /v1/definitions': problem(422, 'invalid', 'the definition has 2 problem(s)', { problems }),
     });
-    const validated = await cli.run('definition', 'validate', 'survey.yaml');
     const lines =
       'survey.yaml:2:1: unknown field "x"\nsurvey.yaml:9:3: needs unknown step "a" (did you mean "ab"?)\n';
-    expect(validated).toEqual({ code: 1, out: lines, err: '' });
     const applied = await cli.run('definition', 'apply', 'survey.yaml');
     expect(applied).toEqual({
       code: 1,
       out: '',
       err: `${lines}sonar: survey.yaml: the definition has 2 problem(s); nothing was applied\n`,
     });
+  });
+
+  test('a file is validated here, without an api', async () => {
+    const broken = 'sonar: 1\nname: survey\nsteps:\n  ports:\n    tgas: [nmap]\n    command: [nmap]\n';
+    writeFileSync(join(cli.folder, 'survey.yaml'), broken);
+    const { code, out, err } = await cli.run('definition', 'validate', 'survey.yaml');
+    expect({ code, err }).toEqual({ code: 1, err: '' });
+    expect(out).toContain('survey.yaml:5:5: unknown field `tgas` (did you mean `tags`?)\n');
+    writeFileSync(join(cli.folder, 'survey.yaml'), broken.replace('tgas', 'tags'));
+    expect(await cli.run('definition', 'validate', 'survey.yaml')).toMatchObject({ code: 0 });
+    expect(api.asked).toEqual([]);
   });
 
   test('apply sends the text', async () => {
