@@ -1,5 +1,5 @@
 // Signed callbacks by the Standard Webhooks scheme, and the credentials that sign them.
-import { hkdfSync } from 'node:crypto';
+import { hkdfSync, timingSafeEqual } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { signatureHeaders } from '#sonar/contracts/names.ts';
 import { SonarError } from './errors.ts';
@@ -51,7 +51,7 @@ export function signBody(credential: string, messageId: string, at: Date, body: 
 
 export type Verification = 'valid' | 'skew' | 'invalid';
 
-/** Standard Webhooks' own tolerance, in seconds either way; the library refuses beyond it too. */
+/** Standard Webhooks' own tolerance, in seconds either way. */
 const signatureToleranceSeconds = 300;
 
 /** `skew`: the clocks differ by more than the tolerance, whether or not the signature is right. */
@@ -68,14 +68,9 @@ export function verifyBody(
     return 'invalid';
   if (!/^\d{1,12}$/.test(timestamp)) return 'invalid';
   if (Math.abs(Number(timestamp) - now.getTime() / 1000) > signatureToleranceSeconds) return 'skew';
-  try {
-    new Webhook(credential).verify(body, {
-      [signatureHeaders.id]: id,
-      [signatureHeaders.timestamp]: timestamp,
-      [signatureHeaders.signature]: signature,
-    });
-    return 'valid';
-  } catch {
-    return 'invalid';
-  }
+  // The library's own check reads the process's clock; what is signed is the sender's time, judged above by `now`.
+  const expected = Buffer.from(new Webhook(credential).sign(id, new Date(Number(timestamp) * 1000), body));
+  const given = signature.split(' ').map((one) => Buffer.from(one));
+  const valid = given.some((one) => one.length === expected.length && timingSafeEqual(one, expected));
+  return valid ? 'valid' : 'invalid';
 }
