@@ -8,10 +8,15 @@ import type { Logger } from '#sonar/platform/logger.ts';
 import type { Service } from '#sonar/platform/service.ts';
 import type { ApiParts } from './api-parts.ts';
 import { createAuthentication } from './authentication.ts';
+import { definitionRoutes } from './definition-routes.ts';
+import { fleetRoutes } from './fleet-routes.ts';
 import { assertStorable, badRequest, utf8Of } from './hostile-text.ts';
+import { inventoryRoutes } from './inventory-routes.ts';
 import { materialRoutes } from './material-routes.ts';
 import { sendProblem } from './problem.ts';
 import { scanRoutes } from './scan-routes.ts';
+import { taskRoutes } from './task-routes.ts';
+import { tokenRoutes } from './token-routes.ts';
 import { workerRoutes } from './worker-routes.ts';
 
 export interface ApiServer extends Service {
@@ -112,7 +117,12 @@ export async function buildApp(parts: ApiParts): Promise<FastifyInstance> {
       return reply.status(ok ? 200 : 503).send({ status: ok ? 'ok' : 'unready', checks });
     },
   );
+  definitionRoutes(app, parts);
   scanRoutes(app, parts);
+  taskRoutes(app, parts);
+  inventoryRoutes(app, parts);
+  fleetRoutes(app, parts);
+  tokenRoutes(app, parts);
   materialRoutes(app, parts);
   workerRoutes(app, parts);
   app.get('/v1/openapi.json', { config: { access: 'viewer' }, schema: { hide: true } }, () => app.swagger());
