@@ -10,6 +10,10 @@ export type IncarnationId = Branded<'IncarnationId'>;
 export type ExecutorId = Branded<'ExecutorId'>;
 export type FinalizationId = Branded<'FinalizationId'>;
 export type TokenId = Branded<'TokenId'>;
+/** Of a list that was brought into the inventory. */
+export type ImportId = Branded<'ImportId'>;
+/** What records come from. */
+export type SourceId = ScanId | ImportId;
 /** One per message a worker gets from the broker; retries of `started` reuse it. */
 export type DeliveryId = Branded<'DeliveryId'>;
 /** Proves that a claim is still the claimant's; a new one is made for every claim. */

@@ -215,7 +215,7 @@ export const taskListQuerySchema = pageQuerySchema.extend({
 
 /** `GET /v1/inventory?type=…&scan=…`. */
 export const inventoryItemSchema = z.object({
-  type: z.enum(recordTypes),
+  type: z.string(),
   key: z.string(),
   fields: z.record(z.string(), z.json()),
   sets: z.record(z.string(), z.array(z.string())),

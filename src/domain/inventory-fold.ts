@@ -26,29 +26,42 @@ export interface RecordState {
 /** Values a set keeps: the smallest ones, since "the first ones seen" would depend on the order. */
 export const maxSetValues = 64;
 
+/** What one observation says by itself. Null says that the observer does not know: it neither sets nor clears a field. */
+function stateOf({ orderKey, observedAt, fields, sets, partial }: Observation): RecordState {
+  const known = Object.entries(fields).filter(([, value]) => value !== null);
+  return {
+    fields: Object.fromEntries(known.map(([name, value]) => [name, { value, by: orderKey }])),
+    sets: Object.fromEntries(Object.entries(sets).map(([name, values]) => [name, smallest(values)])),
+    firstSeenAt: observedAt,
+    lastSeenAt: observedAt,
+    partial,
+  };
+}
+
+export const mergeObservation = (state: RecordState | null, observation: Observation): RecordState =>
+  mergeStates(state, stateOf(observation));
+
 /**
- * A field keeps the value with the greatest order key; equal keys (a replay) are decided by canonical JSON.
- * Null says that the observer does not know, so it neither sets nor clears a field.
+ * A field keeps the value with the greatest order key; equal keys (a replay) are decided by canonical JSON. The merge of
+ * two folds is the fold of all their observations.
  */
-export function mergeObservation(state: RecordState | null, observation: Observation): RecordState {
-  const fields = new Map(Object.entries(state?.fields ?? {}));
-  for (const [name, value] of Object.entries(observation.fields)) {
-    if (value === null) continue;
-    const candidate = { value, by: observation.orderKey };
+export function mergeStates(state: RecordState | null, other: RecordState): RecordState {
+  if (state === null) return other;
+  const fields = new Map(Object.entries(state.fields));
+  for (const [name, candidate] of Object.entries(other.fields)) {
     const kept = fields.get(name);
     if (kept === undefined || supersedes(candidate, kept)) fields.set(name, candidate);
   }
-  const sets = new Map(Object.entries(state?.sets ?? {}));
-  for (const [name, values] of Object.entries(observation.sets)) {
+  const sets = new Map(Object.entries(state.sets));
+  for (const [name, values] of Object.entries(other.sets)) {
     sets.set(name, smallest([...(sets.get(name) ?? []), ...values]));
   }
-  const { observedAt } = observation;
   return {
     fields: Object.fromEntries(fields),
     sets: Object.fromEntries(sets),
-    firstSeenAt: state === null || observedAt < state.firstSeenAt ? observedAt : state.firstSeenAt,
-    lastSeenAt: state === null || observedAt > state.lastSeenAt ? observedAt : state.lastSeenAt,
-    partial: observation.partial && (state?.partial ?? true),
+    firstSeenAt: other.firstSeenAt < state.firstSeenAt ? other.firstSeenAt : state.firstSeenAt,
+    lastSeenAt: other.lastSeenAt > state.lastSeenAt ? other.lastSeenAt : state.lastSeenAt,
+    partial: other.partial && state.partial,
   };
 }
 

@@ -122,6 +122,7 @@ function observe(
         part,
         workspaceId: row.workspace_id,
         scanId: row.scan_id,
+        step: row.step,
         type: keyed.type,
         key: keyed.key,
         orderKey: orderKeyOf(

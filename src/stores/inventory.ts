@@ -1,18 +1,20 @@
 import type { JsonValue } from '#sonar/contracts/definition.ts';
-import type { AttemptId, ScanId } from '#sonar/contracts/ids.ts';
-import type { RecordType } from '#sonar/contracts/records.ts';
+import type { AttemptId, ImportId, ScanId } from '#sonar/contracts/ids.ts';
 import type { Db } from '#sonar/db/pool.ts';
 import { sql } from '#sonar/db/sql.ts';
 
 export interface NewObservation {
-  attemptId: AttemptId;
+  attemptId: AttemptId | ImportId;
   output: string;
   file: string;
   row: number;
   part: number;
   workspaceId: string;
-  scanId: ScanId;
-  type: RecordType;
+  /** Null: of an import, whose id stands for the attempt's. */
+  scanId: ScanId | null;
+  /** Null: of an import. */
+  step: string | null;
+  type: string;
   key: string;
   orderKey: string;
   observedAt: string;
@@ -47,24 +49,38 @@ export async function insertObservations(db: Db, observations: readonly NewObser
 
 export interface RecordKeyRow {
   workspaceId: string;
-  type: RecordType;
+  type: string;
   key: string;
 }
 
-/** Makes the rows that are missing, in key order, so that two batches never wait for each other in a ring. */
-export async function ensureRecords(db: Db, keys: readonly RecordKeyRow[]): Promise<void> {
-  await db.execute(sql('inventory.ensure')`
-    insert into sonar.inventory (workspace_id, type, key)
-    select w, t, k from unnest(${keys.map((k) => k.workspaceId)}::text[], ${keys.map((k) => k.type)}::text[],
-                               ${keys.map((k) => k.key)}::text[]) as new (w, t, k)
-    order by w, t, k
-    on conflict (workspace_id, type, key) do nothing`);
+export interface RecordWrite<State> extends RecordKeyRow {
+  state: State;
+  firstSeenAt: string;
+  lastSeenAt: string;
 }
 
+/**
+ * Inserts the rows that are not there, in key order, so that two batches never wait for each other in a ring.
+ * @returns which ones; all others are there already, or were a moment ago.
+ */
+export function insertRecords<State>(
+  db: Db,
+  records: readonly RecordWrite<State>[],
+): Promise<{ workspace_id: string; type: string; key: string }[]> {
+  return db.rows(sql('inventory.insert')`
+    insert into sonar.inventory (workspace_id, type, key, state, first_seen_at, last_seen_at)
+    select r->>'workspaceId', r->>'type', r->>'key', r->'state', (r->>'firstSeenAt')::timestamptz, (r->>'lastSeenAt')::timestamptz
+    from jsonb_array_elements(${JSON.stringify(records)}::jsonb) as r
+    order by r->>'workspaceId' collate "C", r->>'type' collate "C", r->>'key' collate "C"
+    on conflict (workspace_id, type, key) do nothing
+    returning workspace_id, type, key`);
+}
+
+/** In key order. A row that is not among the answers was removed since. */
 export function lockRecords<State>(
   db: Db,
   keys: readonly RecordKeyRow[],
-): Promise<{ workspace_id: string; type: RecordType; key: string; state: State | null }[]> {
+): Promise<{ workspace_id: string; type: string; key: string; state: State }[]> {
   return db.rows(sql('inventory.lock')`
     select i.workspace_id, i.type, i.key, i.state
     from unnest(${keys.map((k) => k.workspaceId)}::text[], ${keys.map((k) => k.type)}::text[],
@@ -73,10 +89,7 @@ export function lockRecords<State>(
     order by i.workspace_id, i.type, i.key for update of i`);
 }
 
-export async function writeRecords(
-  db: Db,
-  records: readonly (RecordKeyRow & { state: unknown; firstSeenAt: string; lastSeenAt: string })[],
-): Promise<void> {
+export async function writeRecords<State>(db: Db, records: readonly RecordWrite<State>[]): Promise<void> {
   await db.execute(sql('inventory.write')`
     update sonar.inventory i
     set state = r->'state', first_seen_at = (r->>'firstSeenAt')::timestamptz, last_seen_at = (r->>'lastSeenAt')::timestamptz
@@ -84,8 +97,16 @@ export async function writeRecords(
     where i.workspace_id = r->>'workspaceId' and i.type = r->>'type' and i.key = r->>'key'`);
 }
 
+export function deleteRecords(db: Db, keys: readonly RecordKeyRow[]): Promise<number> {
+  return db.execute(sql('inventory.delete')`
+    delete from sonar.inventory i
+    using unnest(${keys.map((k) => k.workspaceId)}::text[], ${keys.map((k) => k.type)}::text[],
+                 ${keys.map((k) => k.key)}::text[]) as gone (w, t, k)
+    where i.workspace_id = w and i.type = t and i.key = k`);
+}
+
 export interface InventoryRow<State> {
-  type: RecordType;
+  type: string;
   key: string;
   state: State;
   first_seen_at: string;
@@ -97,7 +118,7 @@ export function listInventory<State>(
   db: Db,
   workspaceId: string,
   filter: {
-    type: RecordType | null;
+    type: string | null;
     scanId: string | null;
     afterType: string;
     afterKey: string;
@@ -112,9 +133,4 @@ export function listInventory<State>(
         select from sonar.observation o where o.scan_id = ${filter.scanId}::uuid and o.type = i.type and o.key = i.key))
       and (i.type, i.key) > (${filter.afterType}::text, ${filter.afterKey}::text)
     order by i.type, i.key limit ${filter.limit}`);
-}
-
-export function recordCounts(db: Db, scanId: ScanId): Promise<{ type: RecordType; records: number }[]> {
-  return db.rows(sql('inventory.counts')`
-    select type, count(distinct key) as records from sonar.observation where scan_id = ${scanId} group by type order by type`);
 }

@@ -125,7 +125,7 @@ test('a large file goes in by batches; after a crash between them the rest is ad
   const { lab, scan } = await withResults([lines]);
   const crashing = faultyDatabase(
     clone.database,
-    (name, time) => (name === 'inventory.write' && time === 2) || name === 'finalization.postpone',
+    (name, time) => (name === 'source_record.insert' && time === 2) || name === 'finalization.postpone',
   );
   await expect(lab.with({ database: crashing }).finalize()).rejects.toThrow('injected fault');
   expect(await observations()).toBe(2_000);

@@ -29,6 +29,7 @@ function observation(row: number, host: number, more: Partial<NewObservation> = 
     part: 0,
     workspaceId: 'default',
     scanId,
+    step: 'only',
     type: 'endpoint',
     key: `http://host-${host}/`,
     orderKey: orderKeyOf(row, attemptId, 'found', 0, row, 0),
