@@ -5,7 +5,7 @@ import type { ApiParts } from './api-parts.ts';
 import { scanView } from './views.ts';
 
 /** The commit comes first: a workflow that has ended is started again and finds the scan open. */
-export async function retried(parts: ApiParts, { scan, retried: tasks }: { scan: ScanRow; retried: number }) {
+export async function startReopened(parts: ApiParts, scan: ScanRow): Promise<void> {
   await parts.temporal
     .wakeOrStartScan({ scanId: scan.scan_id, name: scan.name, definition: scan.definition_name })
     .catch((error: unknown) =>
@@ -15,5 +15,9 @@ export async function retried(parts: ApiParts, { scan, retried: tasks }: { scan:
         error: messageOf(error),
       }),
     );
+}
+
+export async function retried(parts: ApiParts, { scan, retried: tasks }: { scan: ScanRow; retried: number }) {
+  await startReopened(parts, scan);
   return { scan: scanView(scan), retried: tasks };
 }

@@ -13,6 +13,7 @@ import { fleetRoutes } from './fleet-routes.ts';
 import { assertStorable, badRequest, utf8Of } from './hostile-text.ts';
 import { inventoryRoutes } from './inventory-routes.ts';
 import { materialRoutes } from './material-routes.ts';
+import { poisonRoutes } from './poison-routes.ts';
 import { sendProblem } from './problem.ts';
 import { scanRoutes } from './scan-routes.ts';
 import { taskRoutes } from './task-routes.ts';
@@ -121,6 +122,7 @@ export async function buildApp(parts: ApiParts): Promise<FastifyInstance> {
   scanRoutes(app, parts);
   taskRoutes(app, parts);
   inventoryRoutes(app, parts);
+  poisonRoutes(app, parts);
   fleetRoutes(app, parts);
   tokenRoutes(app, parts);
   materialRoutes(app, parts);

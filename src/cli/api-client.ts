@@ -1,5 +1,11 @@
 // The HTTP API as functions. Every answer is parsed; every fault is a SonarError that names the way out.
 import type { z } from 'zod';
+import {
+  type PoisonItem,
+  poisonItemSchema,
+  poisonListSchema,
+  repairedSchema,
+} from '#sonar/contracts/poison-api.ts';
 import type { RecordType } from '#sonar/contracts/records.ts';
 import {
   type CreateToken,
@@ -178,6 +184,19 @@ export function createApiClient(connection: Connection, options: ClientOptions =
       'list workers',
       workerListSchema,
     ),
+    poisoned: list<{ scan?: string }, PoisonItem>('/v1/poison', 'list what is poisoned', poisonListSchema),
+    poison: (id: string) =>
+      get(`/v1/poison/${encodeURIComponent(id)}`, 'read what is poisoned', poisonItemSchema),
+    repair: (id: string) =>
+      ask(
+        { method: 'POST', path: `/v1/poison/${encodeURIComponent(id)}/retry`, what: 'repair a result' },
+        repairedSchema,
+      ),
+    repairAll: (scan: string) =>
+      ask(
+        { method: 'POST', path: '/v1/poison/retry', what: 'repair results', body: { scan } },
+        repairedSchema,
+      ),
     createToken: (body: CreateToken) =>
       ask({ method: 'POST', path: '/v1/tokens', what: 'create tokens', body }, createdTokenSchema),
   };

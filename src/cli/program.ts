@@ -8,6 +8,7 @@ import { addParseCommand } from './commands/local-parse.ts';
 import { addServeCommand } from './commands/local-serve.ts';
 import { addUpCommand } from './commands/local-up.ts';
 import { addWorkerStartCommand } from './commands/local-worker.ts';
+import { addPoisonCommands } from './commands/poison.ts';
 import { addScanCommands } from './commands/scan.ts';
 import { addSecretCommands } from './commands/secret.ts';
 import { addTaskCommands } from './commands/task.ts';
@@ -69,6 +70,7 @@ export async function runCli(words: readonly string[], surroundings: Surrounding
   addDefinitionCommands(program, run);
   addScanCommands(program, run);
   addTaskCommands(program, run);
+  addPoisonCommands(program, run);
   addInventoryCommands(program, run);
   addParseCommand(program, run);
   const worker = addWorkerCommands(program, run);

@@ -1,7 +1,7 @@
 import type { ScanDetail } from '#sonar/contracts/scan-api.ts';
+import { facts } from './facts.ts';
 import { formatDuration, formatTime } from './figures.ts';
 import { elapsedMs } from './follow-scan.ts';
-import { safeText } from './safe-text.ts';
 import { renderScanProgress } from './scan-progress.ts';
 import type { Session } from './session.ts';
 import { wantsColour, wantsUnicode, widthOf } from './terminal.ts';
@@ -36,8 +36,4 @@ export function describeScan(session: Session, detail: ScanDetail, nowMs: number
       ['in Temporal', detail.temporalWorkflowId],
     ]),
   ];
-}
-
-function facts(pairs: readonly (readonly [name: string, value: string | null])[]): string[] {
-  return pairs.flatMap(([name, value]) => (value ? [`${name.padEnd(12)} ${safeText(value)}`] : []));
 }

@@ -79,7 +79,10 @@ export function notesOf(detail: ScanDetail): { text: string; tone: Tone }[] {
   if (detail.unfinalized > 0)
     notes.push({ text: `${counted(detail.unfinalized, 'result')} not yet in the inventory`, tone: 'faint' });
   if (detail.poisoned > 0)
-    notes.push({ text: `${counted(detail.poisoned, 'result')} could not be read`, tone: 'bad' });
+    notes.push({
+      text: `${counted(detail.poisoned, 'result')} could not be read; see: sonar poison list --scan ${detail.id}`,
+      tone: 'bad',
+    });
   if (detail.reason !== null) notes.push({ text: detail.reason, tone: 'bad' });
   return notes;
 }

@@ -5,9 +5,9 @@ import { namePattern } from './names.ts';
 import { recordTypes } from './records.ts';
 import { scanStatuses, stepStates, taskStatuses } from './states.ts';
 
-const time = z.iso.datetime();
-const count = z.int().min(0);
-const listOf = <Item extends z.ZodType>(item: Item) =>
+export const time = z.iso.datetime();
+export const count = z.int().min(0);
+export const listOf = <Item extends z.ZodType>(item: Item) =>
   z.object({ items: z.array(item), next: z.string().nullable() });
 
 export const pageQuerySchema = z.object({

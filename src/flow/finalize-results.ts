@@ -13,6 +13,7 @@ import { backoffMs } from '#sonar/platform/wait.ts';
 import {
   claimFinalizations,
   countClaims,
+  type FaultSample,
   type FinalizationRow,
   finishFinalization,
   lockClaims,
@@ -21,7 +22,7 @@ import {
   renewClaim,
 } from '#sonar/stores/finalizations.ts';
 import type { ObjectStore } from '#sonar/transport/object-store.ts';
-import { type RecordReading, readRecords } from './read-records.ts';
+import { beginReading, type RecordReading, readRecords } from './read-records.ts';
 import { upsertInventory } from './upsert-inventory.ts';
 
 export interface FinalizeParts {
@@ -92,13 +93,15 @@ async function finalizeBatch(
   for (const row of rows) {
     if (row.attempts > parts.settings.SONAR_FINALIZATION_ATTEMPTS) {
       // Counted at the claim: its claimants have died over it, so nobody reads it again.
-      await poison(parts, token, row, 'every process that read it has died or lost its claim');
+      await poison(parts, token, row, 'every process that read it has died or lost its claim', null);
       continue;
     }
+    const reading = beginReading(row);
     try {
-      reads.push(await readRecords(parts, row, (reading) => flush(parts, token, reading)));
+      await readRecords(parts, reading, () => flush(parts, token, reading));
+      reads.push(reading);
     } catch (error) {
-      await giveBack(parts, token, row, error);
+      await giveBack(parts, token, reading, error);
     }
   }
   if (reads.length === 0) return;
@@ -106,14 +109,14 @@ async function finalizeBatch(
     await commit(parts, token, reads);
   } catch (error) {
     if (reads.length === 1) {
-      await giveBack(parts, token, (reads[0] as RecordReading).row, error);
+      await giveBack(parts, token, reads[0] as RecordReading, error);
       return;
     }
     for (const read of reads) {
       try {
         await commit(parts, token, [read]);
       } catch (alone) {
-        await giveBack(parts, token, read.row, alone);
+        await giveBack(parts, token, read, alone);
       }
     }
   }
@@ -130,6 +133,7 @@ function commit(parts: FinalizeParts, token: ClaimToken, reads: RecordReading[])
           records: read.records,
           badRecords: read.bad,
           warnings: read.warnings,
+          failureCode: failureCodes.poisoned,
         },
       );
       if (!finished)
@@ -155,14 +159,14 @@ async function flush(parts: FinalizeParts, token: ClaimToken, read: RecordReadin
 async function giveBack(
   parts: FinalizeParts,
   token: ClaimToken,
-  row: FinalizationRow,
+  { row, sample }: RecordReading,
   error: unknown,
 ): Promise<void> {
   const { settings } = parts;
   const reason = storableText(messageOf(error), 1_000);
   const outage = isSonarError(error, 'unreachable');
   if (row.attempts >= settings.SONAR_FINALIZATION_ATTEMPTS && !outage)
-    return poison(parts, token, row, reason);
+    return poison(parts, token, row, reason, sample);
   parts.log.error({
     operation: 'finalization_failed',
     finalizationId: row.finalization_id,
@@ -174,6 +178,7 @@ async function giveBack(
     finalizationId: row.finalization_id,
     delayMs,
     error: reason,
+    sample,
     countsAttempt: !outage,
   });
 }
@@ -183,6 +188,7 @@ async function poison(
   token: ClaimToken,
   row: FinalizationRow,
   reason: string,
+  sample: FaultSample | null,
 ): Promise<void> {
   parts.log.error({
     operation: 'finalization_poisoned',
@@ -193,6 +199,7 @@ async function poison(
   await poisonFinalization(parts.database, token, {
     finalizationId: row.finalization_id,
     error: reason,
+    sample,
     failureCode: failureCodes.poisoned,
   });
 }

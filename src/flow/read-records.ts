@@ -4,12 +4,12 @@ import type { ReadEvent } from '#sonar/contracts/records.ts';
 import type { Database } from '#sonar/db/pool.ts';
 import { orderKeyOf, partOf } from '#sonar/domain/inventory-fold.ts';
 import { recordKey } from '#sonar/domain/records.ts';
-import { storableText } from '#sonar/domain/records-storable.ts';
+import { safeSample, storableText } from '#sonar/domain/records-storable.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { readerFor } from '#sonar/readers/registry.ts';
 import { type OutputFileRow, outputFilesOf } from '#sonar/stores/attempts.ts';
 import { findRevision } from '#sonar/stores/definitions.ts';
-import type { FinalizationRow } from '#sonar/stores/finalizations.ts';
+import type { FaultSample, FinalizationRow } from '#sonar/stores/finalizations.ts';
 import type { NewObservation } from '#sonar/stores/inventory.ts';
 import type { ObjectStore } from '#sonar/transport/object-store.ts';
 import { readVerified } from './read-output.ts';
@@ -21,7 +21,18 @@ export interface RecordReading {
   records: number;
   bad: number;
   warnings: string[];
+  /** Of the file that is being read: its head, or its first bad record. What is kept when reading it fails. */
+  sample: FaultSample | null;
 }
+
+export const beginReading = (row: FinalizationRow): RecordReading => ({
+  row,
+  observations: [],
+  records: 0,
+  bad: 0,
+  warnings: [],
+  sample: null,
+});
 
 // More in memory costs more of it; less costs more transactions.
 const observationsPerFlush = 2_000;
@@ -35,9 +46,10 @@ const maxWarnings = 20;
  */
 export async function readRecords(
   parts: { database: Database; objects: ObjectStore },
-  row: FinalizationRow,
-  flush: (reading: RecordReading) => Promise<void>,
-): Promise<RecordReading> {
+  reading: RecordReading,
+  flush: () => Promise<void>,
+): Promise<void> {
+  const { row } = reading;
   const revision = await findRevision(
     parts.database,
     row.workspace_id,
@@ -50,14 +62,12 @@ export async function readRecords(
       'internal',
       `definition ${row.definition_name} has no step ${row.step} in revision ${row.definition_revision}`,
     );
-  const reading: RecordReading = { row, observations: [], records: 0, bad: 0, warnings: [] };
   for (const output of step.outputs) {
     if (!output.read) continue;
     const files = await outputFilesOf(parts.database, row.attempt_id, output.name);
     for (const [position, file] of files.entries())
       await readFile(parts.objects, reading, output.read, { ...file, position }, flush);
   }
-  return reading;
 }
 
 type PlacedFile = OutputFileRow & { position: number };
@@ -67,15 +77,18 @@ async function readFile(
   reading: RecordReading,
   spec: ReadSpec,
   file: PlacedFile,
-  flush: (reading: RecordReading) => Promise<void>,
+  flush: () => Promise<void>,
 ): Promise<void> {
   const badBefore = reading.bad;
   let good = 0;
   let bytes = 0;
-  for await (const event of readerFor(spec).read(await readVerified(objects, file), spec)) {
+  reading.sample = { file: file.path, text: null };
+  const content = sampled(await readVerified(objects, file), reading.sample);
+  for await (const event of readerFor(spec).read(content, spec)) {
     if (event.kind === 'warning') warn(reading, `${file.path}: ${event.message}`);
     else if (event.kind === 'bad') {
       reading.bad += 1;
+      if (reading.bad === badBefore + 1) reading.sample.text = storableText(event.sample, 500);
       warn(reading, `${file.path}: ${event.reason}: ${event.sample}`);
     } else {
       const observed = observe(reading, file, event);
@@ -84,7 +97,7 @@ async function readFile(
       for (const observation of observed) bytes += JSON.stringify(observation.fields).length;
       reading.observations.push(...observed);
       if (reading.observations.length >= observationsPerFlush || bytes >= bytesPerFlush) {
-        await flush(reading);
+        await flush();
         reading.observations = [];
         bytes = 0;
       }
@@ -96,6 +109,16 @@ async function readFile(
       'invalid',
       `none of ${bad} records of ${file.path} could be read; the first: ${reading.warnings[0] ?? 'unknown'}`,
     );
+}
+
+const sampleBytes = 200;
+
+/** The file as it is; its head goes into the sample, in which a bad record takes its place. */
+async function* sampled(bytes: AsyncIterable<Uint8Array>, sample: FaultSample): AsyncIterable<Uint8Array> {
+  for await (const chunk of bytes) {
+    sample.text ??= safeSample(Buffer.from(chunk.subarray(0, sampleBytes)).toString('utf8'));
+    yield chunk;
+  }
 }
 
 function observe(

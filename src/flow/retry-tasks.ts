@@ -1,24 +1,11 @@
 // Failed and Cancelled tasks are tried again, from nothing: the scan is open once more, and what rested on all
 // results of their steps is made anew.
-import { failureCodes } from '#sonar/contracts/failure-codes.ts';
 import type { ScanId } from '#sonar/contracts/ids.ts';
 import type { Database } from '#sonar/db/pool.ts';
-import { retryEffects } from '#sonar/domain/retry.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
-import { findRevision } from '#sonar/stores/definitions.ts';
-import {
-  dropExpansions,
-  reopenScan,
-  reopenSteps,
-  retryableSteps,
-  retryTasks as retryTaskRows,
-  supersedeTasks,
-} from '#sonar/stores/retries.ts';
+import { reopenScan, retryableSteps, retryTasks as retryTaskRows } from '#sonar/stores/retries.ts';
 import { findScan, lockScan, type ScanRow } from '#sonar/stores/scans.ts';
-import { cancelTasks, lockOpenTasks } from '#sonar/stores/tasks.ts';
-
-// What runs or waits is bounded by the fleet and by one step's tasks, so one batch holds it.
-const allOfThem = 2_000_000;
+import { applyEffects, effectsOf } from './reopen-steps.ts';
 
 /**
  * All Failed and Cancelled tasks of a scan, or the given one. The caller starts or wakes the scan's workflow after
@@ -43,18 +30,7 @@ export function retryTasks(
           ? `scan ${scanId} has no Failed or Cancelled task to retry`
           : `task ${taskId} is not Failed or Cancelled, so there is nothing to retry`,
       );
-    const revision = await findRevision(
-      tx,
-      scan.workspace_id,
-      scan.definition_name,
-      scan.definition_revision,
-    );
-    if (!revision)
-      throw new SonarError(
-        'internal',
-        `definition ${scan.definition_name} lost revision ${scan.definition_revision}`,
-      );
-    const effects = retryEffects(revision.compiled, new Set(steps));
+    const effects = await effectsOf(tx, scan, steps);
     // Tasks of steps that begin anew are made anew with them.
     const retried = await retryTaskRows(
       tx,
@@ -62,15 +38,8 @@ export function retryTasks(
       steps.filter((step) => effects.reopened.includes(step)),
       taskId,
     );
-    await cancelTasks(tx, await lockOpenTasks(tx, scanId, effects.superseded, allOfThem), {
-      code: failureCodes.superseded,
-      message: 'an upstream task was retried',
-    });
-    await supersedeTasks(tx, scanId, effects.superseded);
-    await dropExpansions(tx, scanId, effects.superseded);
-    await reopenSteps(tx, scanId, effects.reopened, false);
-    await reopenSteps(tx, scanId, effects.superseded, true);
-    await reopenScan(tx, scanId);
+    await applyEffects(tx, scanId, effects, 'an upstream task was retried');
+    await reopenScan(tx, scanId, 'Running');
     return { scan: (await findScan(tx, scanId)) as ScanRow, retried };
   });
 }

@@ -88,50 +88,88 @@ export function renewClaim(db: Db, token: ClaimToken, leaseMs: number): Promise<
 export async function finishFinalization(
   db: Db,
   claim: { token: ClaimToken; executorId: ExecutorId },
-  row: { finalizationId: FinalizationId; records: number; badRecords: number; warnings: readonly string[] },
+  row: {
+    finalizationId: FinalizationId;
+    records: number;
+    badRecords: number;
+    warnings: readonly string[];
+    /** Of a task that failed only because its result could not be read: now it can. */
+    failureCode: string;
+  },
 ): Promise<boolean> {
   const [answer] = await db.rows<{ finished: boolean }>(sql('finalization.finish')`
     with finished as (
       update sonar.finalization
       set status = 'done', finished_at = clock_timestamp(), records = ${row.records}, bad_records = ${row.badRecords},
-          warnings = ${row.warnings}, error = null, claim_token = null, claimed_by = null, claim_expires_at = null
+          warnings = ${row.warnings}, error = null, sample_file = null, sample = null, claim_token = null, claimed_by = null, claim_expires_at = null
       where finalization_id = ${row.finalizationId} and status = 'due' and claim_token = ${claim.token}
         and claimed_by = ${claim.executorId} and claim_expires_at > clock_timestamp()
       returning task_id, attempt_id),
     task as (
-      update sonar.task t set finalized = true, plan_due = t.status = 'Completed' and t.superseded_at is null
+      update sonar.task t
+      set finalized = true,
+          status = case when t.failure_code = ${row.failureCode} then 'Completed' else t.status end,
+          failure_code = nullif(t.failure_code, ${row.failureCode}),
+          failure_message = case when t.failure_code = ${row.failureCode} then null else t.failure_message end,
+          plan_due = (t.status = 'Completed' or t.failure_code = ${row.failureCode}) and t.superseded_at is null
       from finished f where t.task_id = f.task_id and t.accepted_attempt_id = f.attempt_id and not t.finalized)
     select exists (select from finished) as finished`);
   return answer?.finished ?? false;
+}
+
+/** What was being read when it failed; `text` is safe to print. */
+export interface FaultSample {
+  file: string;
+  text: string | null;
 }
 
 /** Another try after a delay; only the claimant may say so. */
 export function postponeFinalization(
   db: Db,
   token: ClaimToken,
-  row: { finalizationId: FinalizationId; delayMs: number; error: string; countsAttempt: boolean },
+  row: {
+    finalizationId: FinalizationId;
+    delayMs: number;
+    error: string;
+    sample: FaultSample | null;
+    countsAttempt: boolean;
+  },
 ): Promise<number> {
   return db.execute(sql('finalization.postpone')`
     update sonar.finalization
     set available_at = clock_timestamp() + ${row.delayMs} * interval '1 millisecond', error = ${row.error},
+        sample_file = ${row.sample?.file ?? null}, sample = ${row.sample?.text ?? null},
         attempts = attempts - case when ${row.countsAttempt}::boolean then 0 else 1 end,
         claim_token = null, claimed_by = null, claim_expires_at = null
     where finalization_id = ${row.finalizationId} and status = 'due' and claim_token = ${token}`);
 }
 
-/** Kept for inspection; its task fails, and nothing else waits for it. */
+/**
+ * Kept for inspection, with the sample of an earlier try where this one has none; its task fails, and nothing else
+ * waits for it. Of a superseded task it is nobody's concern any more.
+ */
 export async function poisonFinalization(
   db: Db,
   token: ClaimToken,
-  row: { finalizationId: FinalizationId; error: string; failureCode: string },
+  row: {
+    finalizationId: FinalizationId;
+    error: string;
+    sample: FaultSample | null;
+    failureCode: string;
+  },
 ): Promise<number> {
   return db.execute(sql('finalization.poison')`
     with poisoned as (
-      update sonar.finalization
-      set status = 'poisoned', finished_at = clock_timestamp(), error = ${row.error},
+      update sonar.finalization f
+      set status = case when t.superseded_at is null then 'poisoned' else 'superseded' end,
+          finished_at = clock_timestamp(), error = ${row.error},
+          sample_file = coalesce(${row.sample?.file ?? null}::text, f.sample_file),
+          sample = case when ${row.sample?.file ?? null}::text is null then f.sample else ${row.sample?.text ?? null}::text end,
           claim_token = null, claimed_by = null, claim_expires_at = null
-      where finalization_id = ${row.finalizationId} and status = 'due' and claim_token = ${token}
-      returning task_id, attempt_id)
+      from sonar.task t
+      where f.finalization_id = ${row.finalizationId} and f.status = 'due' and f.claim_token = ${token}
+        and t.task_id = f.task_id
+      returning f.task_id, f.attempt_id)
     update sonar.task t
     set status = 'Failed', finalized = true, plan_due = false,
         -- A command that failed by itself keeps its own reason.

@@ -40,9 +40,17 @@ export function retryTasks(
       and superseded_at is null and (${taskId}::uuid is null or task_id = ${taskId}::uuid)`);
 }
 
-/** Voids all tasks of the steps; the open ones among them were cancelled before. */
+/**
+ * Voids all tasks of the steps; the open ones among them were cancelled before. Results of theirs that could not be
+ * read count no more; those that were not read yet still reach the inventory.
+ */
 export async function supersedeTasks(db: Db, scanId: ScanId, steps: readonly string[]): Promise<void> {
   await db.execute(sql('retry.supersede')`
+    with closed as (
+      update sonar.finalization f set status = 'superseded'
+      from sonar.task t
+      where f.scan_id = ${scanId} and f.status = 'poisoned' and t.task_id = f.task_id
+        and t.step = any(${steps}::text[]) and t.superseded_at is null)
     update sonar.task set superseded_at = clock_timestamp(), plan_due = false
     where scan_id = ${scanId} and step = any(${steps}::text[]) and superseded_at is null`);
 }
@@ -69,10 +77,12 @@ export async function reopenSteps(
     where scan_id = ${scanId} and step = any(${steps}::text[])`);
 }
 
-/** Running again, a generation on; a scan that is open keeps its state and its generation. */
-export async function reopenScan(db: Db, scanId: ScanId): Promise<void> {
+/** Open again, a generation on, in the given state; a scan that is open keeps its state and its generation. */
+export async function reopenScan(db: Db, scanId: ScanId, to: 'Running' | 'Cancelling'): Promise<void> {
   await db.execute(sql('retry.reopen_scan')`
     update sonar.scan
-    set status = 'Running', generation = generation + 1, finished_at = null, reason = null, failing = false
+    set status = ${to}, generation = generation + 1, finished_at = null,
+        reason = case when ${to}::text = 'Cancelling' then reason end,
+        failing = failing and ${to}::text = 'Cancelling'
     where scan_id = ${scanId} and status in ('Completed', 'CompletedWithErrors', 'Failed', 'Cancelled')`);
 }

@@ -65,11 +65,12 @@ export function scanInputs(
     where scan_id = ${scanId} and name = any(${names}::text[]) order by name`);
 }
 
+/** A scan that is being deleted is no scan any more, here and for {@link lockScan}. */
 export async function findScan(db: Db, scanId: ScanId): Promise<ScanRow | undefined> {
   const [row] = await db.rows<ScanRow>(sql('scan.find')`
     select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, failing,
            status, generation, reason, created_at, finished_at, last_tick_at
-    from sonar.scan where scan_id = ${scanId}`);
+    from sonar.scan where scan_id = ${scanId} and deleting_at is null`);
   return row;
 }
 
@@ -102,7 +103,7 @@ export function listScans(
     select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, failing,
            status, generation, reason, created_at, finished_at, last_tick_at
     from sonar.scan
-    where workspace_id = ${workspaceId}
+    where workspace_id = ${workspaceId} and deleting_at is null
       and (${filter.status}::text is null or status = ${filter.status}::text)
       and (${filter.after}::uuid is null or scan_id < ${filter.after}::uuid)
     order by scan_id desc limit ${filter.limit}`);
@@ -113,7 +114,7 @@ export async function lockScan(db: Db, scanId: ScanId): Promise<ScanRow | undefi
   const [row] = await db.rows<ScanRow>(sql('scan.lock')`
     select scan_id, workspace_id, name, request_sha256, definition_name, definition_revision, pinned, failing,
            status, generation, reason, created_at, finished_at, last_tick_at
-    from sonar.scan where scan_id = ${scanId} for no key update`);
+    from sonar.scan where scan_id = ${scanId} and deleting_at is null for no key update`);
   return row;
 }
 

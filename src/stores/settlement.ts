@@ -27,7 +27,8 @@ export async function settlementOf(db: Db, scanId: ScanId): Promise<SettlementRo
       exists (select from sonar.task where scan_id = ${scanId} and plan_due) as plan_due,
       exists (select from sonar.attempt a where a.scan_id = ${scanId} and a.ended_at is null) as in_flight,
       exists (select from sonar.finalization where scan_id = ${scanId} and status = 'due') as unread,
-      exists (select from sonar.finalization where scan_id = ${scanId} and status = 'poisoned') as poisoned,
+      exists (select from sonar.finalization f join sonar.task t on t.task_id = f.task_id and t.superseded_at is null
+              where f.scan_id = ${scanId} and f.status = 'poisoned') as poisoned,
       coalesce(bool_or(state = 'blocked'), false) as blocked
     from steps`);
   return row as SettlementRow;

@@ -5,8 +5,9 @@ import { isScanOpen } from '#sonar/domain/scan-states.ts';
 import { isTerminal, nextTaskStatus, statesBefore, type TaskEvent } from '#sonar/domain/task-states.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import { releaseAttempt, startAttempt } from '#sonar/stores/attempts.ts';
-import { poisonFinalization } from '#sonar/stores/finalizations.ts';
+import { finishFinalization, poisonFinalization } from '#sonar/stores/finalizations.ts';
 import { dispatchTasks, refuseTasks } from '#sonar/stores/placement.ts';
+import { repairFinalizations } from '#sonar/stores/poison.ts';
 import { finishTask, retryTask } from '#sonar/stores/results.ts';
 import { retryTasks } from '#sonar/stores/retries.ts';
 import { cancelTasks, lockOpenTasks } from '#sonar/stores/tasks.ts';
@@ -102,7 +103,9 @@ const finish =
       finalized: true,
     });
 
-/** What the program does to a task at each event; recovery and repair are not there yet. */
+const claimed = { token: newId<never>(), executorId: newId<never>() };
+
+/** What the program does to a task at each event; recovery is not there yet. */
 const moves: Partial<Record<TaskEvent, (task: Placed, scan: Scan) => Promise<unknown>>> = {
   placed: ({ taskId }, scan) =>
     dispatchTasks(
@@ -146,8 +149,24 @@ const moves: Partial<Record<TaskEvent, (task: Placed, scan: Scan) => Promise<unk
     await poisonFinalization(clone.database, token, {
       finalizationId,
       error: 'x',
+      sample: null,
       failureCode: 'finalization_poisoned',
     });
+  },
+  async repaired({ taskId, attemptId }, scan) {
+    const finalizationId = newId<never>();
+    const failureCode = 'finalization_poisoned';
+    await clone.database.execute(query`
+      update sonar.task set failure_code = ${failureCode} where task_id = ${taskId} and status = 'Failed'`);
+    await clone.database.execute(query`
+      insert into sonar.finalization (finalization_id, workspace_id, scan_id, task_id, attempt_id, digest, size, status, finished_at)
+      values (${finalizationId}, 'default', ${scan.scan_id}, ${taskId}, ${attemptId}, 'digest', 1, 'poisoned', now())`);
+    await repairFinalizations(clone.database, scan.scan_id, finalizationId, failureCode);
+    await clone.database.execute(query`
+      update sonar.finalization set claim_token = ${claimed.token}, claimed_by = ${claimed.executorId}, claim_expires_at = now() + interval '1 hour'
+      where status = 'due'`);
+    const read = { finalizationId, records: 1, badRecords: 0, warnings: [], failureCode };
+    await finishFinalization(clone.database, claimed, read);
   },
 };
 

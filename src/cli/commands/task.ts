@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
-import type { JsonValue } from '#sonar/contracts/definition.ts';
 import type { TaskView } from '#sonar/contracts/scan-api.ts';
 import { type TaskStatus, taskStatuses } from '#sonar/contracts/states.ts';
 import { formatDuration } from '../figures.ts';
+import { itemText } from '../item-text.ts';
 import { retryLines } from '../retry-lines.ts';
 import type { Run } from '../session.ts';
 import type { Column } from '../table.ts';
@@ -65,12 +65,6 @@ export function addTaskCommands(program: Command, run: Run): void {
         session.answer(await client.retryTask(id), retryLines);
       }),
     );
-}
-
-/** An item as its author wrote it: text bare, rows as JSON. */
-function itemText(item: JsonValue): string | null {
-  if (item === null || typeof item === 'string') return item;
-  return JSON.stringify(item);
 }
 
 function durationOf(row: TaskView): string | null {

@@ -34,7 +34,7 @@ test('the picture shows the scan, its steps and what holds them', () => {
     'deep    starved        3        0     0       0  ░░░░░░░░░░░░░░░░░░░░░░░░░   0%',
     'web: 2 out of scope or not a host, kept out',
     'deep: no live worker has the tag nuclei; start one: sonar worker start --tags nuclei',
-    '1 result could not be read',
+    `1 result could not be read; see: sonar poison list --scan ${scanIds.first}`,
   ]);
 });
 
