@@ -6,6 +6,7 @@ import { isSonarError, SonarError } from '#sonar/platform/errors.ts';
 import type { ApiClient } from './api-client.ts';
 import { type ExitCode, exitCodes, scanExitCode } from './exit-codes.ts';
 import { followScan, lastSeen, summaryOf } from './follow-scan.ts';
+import { divideInputs, uploadLists } from './large-lists.ts';
 import { safeText } from './safe-text.ts';
 import { parseInputs, parseScope } from './scan-inputs.ts';
 import type { Session } from './session.ts';
@@ -29,9 +30,15 @@ export async function startScan(
   definition: string,
   options: StartOptions,
 ): Promise<ExitCode> {
-  const body = startBody(definition, options, session.surroundings.workingDirectory);
+  const { workingDirectory } = session.surroundings;
+  const { small, large } = divideInputs(options.input ?? [], workingDirectory);
+  const body = startBody(definition, { ...options, input: small }, workingDirectory);
   const client = await session.api();
-  Object.assign(body.inputs ?? {}, await uploadInputs(session, client, options.file ?? []));
+  Object.assign(
+    body.inputs ?? {},
+    await uploadLists(client, large, workingDirectory),
+    await uploadInputs(session, client, options.file ?? []),
+  );
   const scan = await client.startScan(body).catch((error: unknown) => {
     throw withWayOut(error, definition, body.clientKey as string);
   });
@@ -66,7 +73,7 @@ export function startBody(definition: string, options: StartOptions, workingDire
   };
 }
 
-/** Inputs of type `file`, by the hash under which they are stored. */
+/** Inputs of type `file` and lists, by the hash under which they are stored. */
 async function uploadInputs(
   session: Session,
   client: ApiClient,

@@ -117,7 +117,7 @@ export const startScanSchema = z.strictObject({
         z.array(z.string()),
         z.number(),
         z.boolean(),
-        /** Of type `file`: what was stored by `POST /v1/files`. */
+        /** Of type `file`, or of a list type (its lines): what was stored by `POST /v1/files`. */
         z.strictObject({ sha256 }),
       ]),
     )

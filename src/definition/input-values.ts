@@ -16,7 +16,7 @@ export interface InputProblem {
 /** What a scan starter may give: a text, the lines of a list, or JSON's own number and boolean. */
 export type GivenInput = string | number | boolean | readonly string[] | StoredInput;
 
-/** A file that was stored before, for an input of type `file`. */
+/** A file that was stored before: an input of type `file`, or the lines of a list. */
 export interface StoredInput {
   sha256: string;
 }
@@ -72,7 +72,9 @@ function resolve(
   if (given === undefined && spec.required) return { fault: 'is required' };
   const value = given ?? spec.default ?? '';
   if (typeof value === 'object' && 'sha256' in value)
-    return spec.type === 'file' ? value : { fault: `is of type ${spec.type}, which takes no stored file` };
+    return spec.type === 'file' || isList(spec.type)
+      ? value
+      : { fault: `is of type ${spec.type}, which takes no stored file` };
   if (typeof value === 'object' && !isList(spec.type)) return { fault: `is one ${spec.type}, not a list` };
   const text = typeof value === 'object' ? value.join('\n') : String(value);
   // A list without lines is a value: its steps come to a no-work result.

@@ -51,11 +51,10 @@ export function dispatchedInputs(step: Step, files: Definition['files']): Dispat
 /** Inputs of the scan that the step's templates and its target name. */
 export const scanInputsOf = (step: Step): string[] => namesOf(step, 'inputs');
 
-/** All inputs of the scan that making the step's tasks reads. */
+/** Those, and the texts that go into a file as they are. Lists are streamed: they are not among these. */
 export const scanInputsRead = (step: Step): string[] => [
   ...scanInputsOf(step),
-  ...(step.foreach?.in.kind === 'input' ? [step.foreach.in.input] : []),
-  ...step.inputs.flatMap(({ from }) => (from.kind === 'input' ? [from.input] : [])),
+  ...step.inputs.flatMap(({ from, as }) => (from.kind === 'input' && as === 'file' ? [from.input] : [])),
 ];
 
 function namesOf(step: Step, kind: 'file' | 'inputs'): string[] {

@@ -56,11 +56,15 @@ export interface ExpandedTask {
 interface Place {
   nextOrdinal: number;
   nextGroup: number;
+  atByte: number;
+  atOrdinal: number;
 }
 
 export const here = (expansion: ExpansionRow): Place => ({
   nextOrdinal: expansion.next_ordinal,
   nextGroup: expansion.next_group,
+  atByte: expansion.at_byte,
+  atOrdinal: expansion.at_ordinal,
 });
 
 /**
@@ -94,10 +98,12 @@ export async function commitExpansion(
       );
       return null;
     }
-    const { nextOrdinal, nextGroup, done } = to;
+    const { nextOrdinal, nextGroup, atByte, atOrdinal, done } = to;
     await advanceExpansion(tx, expansion.expansion_id, {
       nextOrdinal,
       nextGroup,
+      atByte,
+      atOrdinal,
       made: tasks.length,
       staged,
       done,
@@ -121,6 +127,8 @@ export async function commitExpansion(
   Object.assign(expansion, {
     next_ordinal: to.nextOrdinal,
     next_group: to.nextGroup,
+    at_byte: to.atByte,
+    at_ordinal: to.atOrdinal,
     staged,
     made: expansion.made + committed,
   });

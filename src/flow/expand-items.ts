@@ -19,15 +19,17 @@ import {
   type Progress,
 } from './commit-expansion.ts';
 import { onSourceFault } from './fail-scan.ts';
-import { digestOf, elementsOf, type StreamFile } from './item-stream.ts';
+import { digestOf, elementsOf, type StreamFile, type StreamPlace } from './item-stream.ts';
 import { makeInputs } from './make-inputs.ts';
 import { makeStagedTasks } from './make-staged-tasks.ts';
 import { readScanInputs } from './read-scan-inputs.ts';
 import { readScanScope } from './read-scan-scope.ts';
 
 const expansionsPerPass = 64;
-const itemsPerTransaction = 500;
-const stagedPerTransaction = 2_000;
+// 500 took half as long again; more held the scan's lock longer and gave nothing.
+const itemsPerTransaction = 2_000;
+// Items may be large: what a transaction carries, and memory with it, is bounded apart.
+const bytesPerTransaction = 4 * 1024 * 1024;
 // Places of the stream that give nothing are cheap; but how far a pass came must not be lost for ever.
 const placesPerTransaction = 20_000;
 
@@ -102,32 +104,36 @@ interface StreamItem {
 
 interface Window {
   items: StreamItem[];
+  bytes: number;
   refused: string[];
   refusals: number;
 }
-const emptyWindow = (): Window => ({ items: [], refused: [], refusals: 0 });
+const emptyWindow = (): Window => ({ items: [], bytes: 0, refused: [], refusals: 0 });
+
+const isFull = ({ items, bytes }: Window): boolean =>
+  items.length >= itemsPerTransaction || bytes >= bytesPerTransaction;
 
 /** Goes through the stream from where the expansion is: to tasks, or to staged rows. */
 async function walk(parts: ExpandParts, expanding: Expanding, signal: AbortSignal): Promise<Progress> {
   const { expansion, foreach, step } = expanding;
   const staging = foreach.group !== null || foreach.batch !== null;
-  const limit = staging ? stagedPerTransaction : itemsPerTransaction;
   const footing = { parentTaskId: expansion.parent_task_id, sourcesId: expanding.sourcesId };
-  let ordinal = 0;
+  const place = { byte: expansion.at_byte, ordinal: expansion.at_ordinal };
+  const from = expansion.next_ordinal;
+  let { ordinal } = place;
   let made = 0;
   let window = emptyWindow();
   const settle = async (done: boolean): Promise<boolean> => {
-    const committed = await commitWindow(parts, expanding, { window, to: ordinal, staging, done });
+    const committed = await commitWindow(parts, expanding, { window, to: ordinal, place, staging, done });
     if (committed === null) return false;
     made += committed;
     window = emptyWindow();
     return true;
   };
-  for await (const element of elementsOf(parts, { ...expanding, footing })) {
-    if (ordinal++ < expansion.next_ordinal) {
-      if (signal.aborted) return { made, stopped: true };
-      continue;
-    }
+  const context = { ...expanding, scanId: expanding.scan.scan_id, footing };
+  for await (const element of elementsOf(parts, context, place, from)) {
+    // However long that takes, something is added before the next stop: else no pass would ever come further.
+    if (ordinal++ < from) continue;
     if (element.kind === 'refused') {
       window.refusals += 1;
       if (window.refused.length === 0) window.refused.push(element.reason);
@@ -135,8 +141,9 @@ async function walk(parts: ExpandParts, expanding: Expanding, signal: AbortSigna
       const { item, file, groupKey } = element;
       const digest = foreach.unique ? (file?.sha256 ?? digestOf(item)) : null;
       window.items.push({ ordinal: ordinal - 1, item, file, groupKey, digest });
+      window.bytes += typeof item === 'string' ? item.length : JSON.stringify(item).length;
     }
-    if (window.items.length < limit && ordinal - expansion.next_ordinal < placesPerTransaction) continue;
+    if (!isFull(window) && ordinal - expansion.next_ordinal < placesPerTransaction) continue;
     if (!(await settle(false)) || signal.aborted) return { made, stopped: true };
   }
   const whole = await settle(true);
@@ -148,7 +155,13 @@ async function walk(parts: ExpandParts, expanding: Expanding, signal: AbortSigna
 async function commitWindow(
   parts: ExpandParts,
   expanding: Expanding,
-  { window, to, staging, done }: { window: Window; to: number; staging: boolean; done: boolean },
+  {
+    window,
+    to,
+    place,
+    staging,
+    done,
+  }: { window: Window; to: number; place: StreamPlace; staging: boolean; done: boolean },
 ): Promise<number | null> {
   const { scan, step, expansion } = expanding;
   const owner = {
@@ -160,6 +173,8 @@ async function commitWindow(
   return commitExpansion(parts, expanding, {
     nextOrdinal: to,
     nextGroup: expansion.next_group,
+    atByte: place.byte,
+    atOrdinal: place.ordinal,
     refused: window.refusals,
     reason: window.refused[0],
     staged: staging && done,

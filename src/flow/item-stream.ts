@@ -1,6 +1,7 @@
 // The items of a foreach in the one order that every pass sees: what makes a place in the stream worth keeping.
 import { createHash } from 'node:crypto';
 import type { Definition, ForeachSpec, JsonValue, Row, Step } from '#sonar/contracts/definition.ts';
+import type { ScanId } from '#sonar/contracts/ids.ts';
 import type { Database } from '#sonar/db/pool.ts';
 import { canonicalJson } from '#sonar/domain/inventory-fold.ts';
 import { lineOf } from '#sonar/domain/list-line.ts';
@@ -14,7 +15,15 @@ import { isOfParent } from '#sonar/domain/step-inputs.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import type { SourceFileRow } from '#sonar/stores/attempts.ts';
 import type { ObjectStore } from '#sonar/transport/object-store.ts';
-import { type Footing, filesOfSource, pathInFolder, readSpecOf, rowsOfSource } from './read-source.ts';
+import { linesOfInput } from './read-list.ts';
+import {
+  type Footing,
+  filesOfSource,
+  type OutputSource,
+  pathInFolder,
+  readSpecOf,
+  rowsOfSource,
+} from './read-source.ts';
 
 /** UTF-8 bytes of one item: tasks carry theirs, and there may be a million of them. */
 const maxItemBytes = 65_536;
@@ -32,6 +41,12 @@ export type StreamElement =
   | { kind: 'refused'; reason: string }
   | { kind: 'passed' };
 
+/** Where a stream is taken up, and where it is: a list's line by its byte, with the ordinal of its first item. */
+export interface StreamPlace {
+  byte: number;
+  ordinal: number;
+}
+
 export interface StreamParts {
   database: Database;
   objects: ObjectStore;
@@ -40,44 +55,66 @@ export interface StreamParts {
 export interface StreamContext {
   definition: Definition;
   step: Step;
+  scanId: ScanId;
   foreach: ForeachSpec;
   footing: Footing;
   inputs: RenderContext['inputs'];
   scope: ParsedScope;
 }
 
-export async function* elementsOf(parts: StreamParts, context: StreamContext): AsyncIterable<StreamElement> {
-  const { foreach } = context;
-  if (foreach.files) {
-    yield* fileElements(parts, context);
+/**
+ * From `place` on, which moves along: to the start of a line once all elements before it were taken. What has an
+ * ordinal below `from` is not looked at: it is given as passed, since an earlier pass has dealt with it.
+ */
+export async function* elementsOf(
+  parts: StreamParts,
+  context: StreamContext,
+  place: StreamPlace,
+  from: number,
+): AsyncIterable<StreamElement> {
+  let { ordinal } = place;
+  const next = (judge: () => StreamElement): StreamElement => (ordinal++ < from ? passed : judge());
+  if (context.foreach.files) {
+    for await (const element of fileElements(parts, context)) yield next(() => element);
     return;
   }
-  for await (const row of rowsOf(parts, context)) {
-    if (foreach.group !== null) {
-      yield groupElement(row, foreach.group);
-      continue;
-    }
-    const item = typeof row === 'string' ? row : pickItem(row, foreach.pick);
-    if (item === undefined) yield { kind: 'passed' };
-    else if (foreach.split === null || typeof item !== 'string') yield elementOf(context, item);
-    else {
-      const split = splitNetwork(item, foreach.split);
-      if (split.ok) for (const piece of split.pieces) yield elementOf(context, piece);
-      else yield { kind: 'refused', reason: split.reason };
-    }
+  const source = context.foreach.in;
+  if (source.kind === 'output') {
+    for await (const row of rowsOf(parts, context, source))
+      for (const judge of judgesOf(context, row)) yield next(judge);
+    return;
+  }
+  for await (const { text, fault, end } of linesOfInput(parts, context.scanId, source.input, place.byte)) {
+    if (text === null) yield next(() => ({ kind: 'refused', reason: fault }));
+    else for (const judge of judgesOf(context, text)) yield next(judge);
+    if (end > 0) Object.assign(place, { byte: end, ordinal });
+  }
+}
+
+const passed: StreamElement = { kind: 'passed' };
+
+/** One for each element that a row comes to; what an element is costs something, and is only asked when needed. */
+function* judgesOf(context: StreamContext, row: Row | string): Iterable<() => StreamElement> {
+  const { group, pick, split } = context.foreach;
+  if (group !== null) {
+    yield () => groupElement(row, group);
+    return;
+  }
+  const item = typeof row === 'string' ? row : pickItem(row, pick);
+  if (item === undefined) yield () => passed;
+  else if (split === null || typeof item !== 'string') yield () => elementOf(context, item);
+  else {
+    const network = splitNetwork(item, split);
+    if (network.ok) for (const piece of network.pieces) yield () => elementOf(context, piece);
+    else yield () => ({ kind: 'refused', reason: network.reason });
   }
 }
 
 async function* rowsOf(
   parts: StreamParts,
-  { definition, step, foreach, footing, inputs }: StreamContext,
-): AsyncIterable<Row | string> {
-  const source = foreach.in;
-  if (source.kind === 'input') {
-    const lines = inputs[source.input];
-    yield* Array.isArray(lines) ? lines : [];
-    return;
-  }
+  { definition, step, footing }: StreamContext,
+  source: OutputSource,
+): AsyncIterable<Row> {
   const read = readSpecOf(definition, source);
   if (read === null) throw new SonarError('internal', `${source.step}.${source.output} has no reader`);
   yield* rowsOfSource(parts, read, step, footing, source);

@@ -2,7 +2,7 @@
 // Each is made once for its owner and stored under its hash; tasks wait for it and are placed when it is there.
 import { createHash } from 'node:crypto';
 import type { Definition, JsonValue, ReadSpec, Step, StepInputSpec } from '#sonar/contracts/definition.ts';
-import type { TaskId } from '#sonar/contracts/ids.ts';
+import type { ScanId, TaskId } from '#sonar/contracts/ids.ts';
 import { inputObjectKey } from '#sonar/contracts/names.ts';
 import { DigestSet } from '#sonar/domain/digest-set.ts';
 import { lineOf } from '#sonar/domain/list-line.ts';
@@ -25,10 +25,11 @@ import type { ExpandParts } from './commit-expansion.ts';
 import { onSourceFault } from './fail-scan.ts';
 import { InputSpool, type StoredInput } from './input-spool.ts';
 import { scopeFault } from './item-stream.ts';
+import { linesOfInput } from './read-list.ts';
 import { readVerified } from './read-output.ts';
 import { readScanInputs } from './read-scan-inputs.ts';
 import { readScanScope } from './read-scan-scope.ts';
-import { type Footing, filesOfSource, readSpecOf, rowsOfSource } from './read-source.ts';
+import { type Footing, filesOfSource, type OutputSource, readSpecOf, rowsOfSource } from './read-source.ts';
 
 interface Making {
   scan: ScanRow;
@@ -154,7 +155,10 @@ async function makeOne(
   await using spool = new InputSpool(parts.settings.SONAR_OUTPUT_CAP_BYTES);
   const writing = new LineWriting(spool, spec, targetInput(step) === spec.name ? making.scope : null);
   if (spec.as === 'file') await writeBytes(parts, making, step, spec, footing, writing);
-  else for await (const value of valuesOf(parts, making, step, spec, footing)) await writing.add(value);
+  else if (spec.from.kind === 'input') await writeList(parts, scan.scan_id, spec.from.input, writing);
+  else
+    for await (const value of valuesOf(parts, making, step, spec, footing, spec.from))
+      await writing.add(value);
   const stored: StoredInput = await spool.store(parts.objects, (sha256) =>
     inputObjectKey(scan.workspace_id, scan.scan_id, sha256),
   );
@@ -197,21 +201,21 @@ class LineWriting {
     if (value === null || value === '') return;
     const written = lineOf(this.#form, value);
     if (!written.ok) {
-      this.#refuse(written.reason);
+      this.refuse(written.reason);
       return;
     }
     const { line } = written;
     if (this.#seen?.add(createHash('sha256').update(line).digest()) === false) return;
     const fault = this.#scope === null ? null : scopeFault(this.#scope, line);
     if (fault !== null) {
-      this.#refuse(fault);
+      this.refuse(fault);
       return;
     }
     await this.#spool.write(`${line}\n`);
     this.lines += 1;
   }
 
-  #refuse(reason: string): void {
+  refuse(reason: string): void {
     this.refused += 1;
     this.reason ??= reason;
   }
@@ -234,21 +238,28 @@ class LineWriting {
 
 const newline = 0x0a;
 
+async function writeList(
+  parts: ExpandParts,
+  scanId: ScanId,
+  input: string,
+  writing: LineWriting,
+): Promise<void> {
+  for await (const { text, fault } of linesOfInput(parts, scanId, input))
+    if (text === null) writing.refuse(fault);
+    else await writing.add(text);
+}
+
 async function* valuesOf(
   parts: ExpandParts,
-  { definition, inputs }: Making,
+  { definition }: Making,
   step: Step,
   spec: StepInputSpec,
   footing: Footing,
+  from: OutputSource,
 ): AsyncIterable<JsonValue> {
-  if (spec.from.kind === 'input') {
-    const value = inputs[spec.from.input];
-    yield* Array.isArray(value) ? value : [];
-    return;
-  }
-  const read = readSpecOf(definition, spec.from) ?? plainLines;
+  const read = readSpecOf(definition, from) ?? plainLines;
   const pick = read === plainLines ? 'line' : spec.pick;
-  for await (const row of rowsOfSource(parts, read, step, footing, spec.from)) {
+  for await (const row of rowsOfSource(parts, read, step, footing, from)) {
     const value = pickItem(row, pick);
     if (value !== undefined) yield value;
   }

@@ -22,6 +22,7 @@ import {
   type ExpandedTask,
   type Expanding,
   type ExpandParts,
+  here,
   type Progress,
 } from './commit-expansion.ts';
 import { InputSpool } from './input-spool.ts';
@@ -46,7 +47,7 @@ export async function makeStagedTasks(
         ? await nextBatches(parts, expanding, foreach.batch)
         : await groupsToTasks(parts, expanding, foreach.group);
     const committed = await commitExpansion(parts, expanding, {
-      nextOrdinal: expansion.next_ordinal,
+      ...here(expansion),
       nextGroup: expansion.next_group + portion.tasks.length + portion.refused,
       refused: portion.refused,
       reason: portion.reason,

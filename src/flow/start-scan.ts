@@ -7,6 +7,7 @@ import type { Database } from '#sonar/db/pool.ts';
 import { resolveInputs } from '#sonar/definition/input-values.ts';
 import { canonicalJson } from '#sonar/domain/inventory-fold.ts';
 import { parseScope } from '#sonar/domain/scope.ts';
+import { scanInputsOf } from '#sonar/domain/step-inputs.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import { latestRevision } from '#sonar/stores/definitions.ts';
@@ -18,7 +19,7 @@ interface NewInput {
   name: string;
   type: string;
   content: string;
-  /** Of an input of type `file` that was stored before. */
+  /** Of an input that was stored before: a file, or the lines of a list. */
   fileSha256: string | null;
 }
 type Problem = { path: string; message: string; hint?: string | null };
@@ -136,6 +137,7 @@ function readInputs(
     );
     return [];
   }
+  problems.push(...storedInCommands(definition, resolved.inputs));
   return Object.entries(resolved.inputs).map(([name, value]) => {
     const type = definition.inputs[name]?.type ?? 'text';
     if (typeof value === 'string') return { name, type, content: value, fileSha256: null };
@@ -144,6 +146,22 @@ function readInputs(
       : { name, type, content: '', fileSha256: value.sha256 };
   });
 }
+
+/** A stored list may have a million lines: steps go through it, and none puts it on a command line. */
+function storedInCommands(definition: Definition, inputs: Record<string, unknown>): Problem[] {
+  return definition.steps.flatMap((step) =>
+    scanInputsOf(step)
+      .filter((name) => isStored(inputs[name]))
+      .map((name) => ({
+        path: `inputs.${name}`,
+        message: `is a stored file, and step ${step.name} names it in a template`,
+        hint: 'give the list in the request itself, or let the step read it through `foreach` or `inputs`',
+      })),
+  );
+}
+
+const isStored = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Files are named by their hash, and must have been stored before. */
 async function checkFiles(

@@ -6,7 +6,10 @@ export const maxLineBytes = 1024 * 1024;
 /** Bytes of a line that is too long which are kept to show it. */
 const sampleBytes = 800;
 
-export type Line = { kind: 'line'; text: string } | { kind: 'too-long'; sample: string };
+export type Line = ({ kind: 'line'; text: string } | { kind: 'too-long'; sample: string }) & {
+  /** Bytes from the start of the stream to the start of the next line. */
+  end: number;
+};
 
 /** Pieces of one line that are held apart: a source may send byte by byte. */
 const maxPieces = 256;
@@ -33,11 +36,13 @@ class LineGatherer {
   #size = 0;
   #sample = Buffer.alloc(0);
   #first = true;
+  #end = 0;
 
   *push(chunk: Buffer): Generator<Line> {
     let from = 0;
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, from)) {
       this.#add(chunk.subarray(from, end));
+      this.#end += 1;
       yield this.#take();
       from = end + 1;
     }
@@ -51,6 +56,7 @@ class LineGatherer {
 
   #add(piece: Buffer): void {
     this.#size += piece.length;
+    this.#end += piece.length;
     if (this.#size > maxLineBytes + 1) this.#keepSample(piece);
     else if (this.#pieces.push(piece) > maxPieces) this.#pieces = [Buffer.concat(this.#pieces)];
   }
@@ -79,6 +85,9 @@ class LineGatherer {
     const returns = whole.at(-1) === 0x0d && this.#sample.length === 0;
     const text = whole.toString('utf8', start, returns ? whole.length - 1 : whole.length);
     const tooLong = this.#size - (returns ? 1 : 0) > maxLineBytes;
-    return tooLong ? { kind: 'too-long', sample: text.slice(0, sampleBytes) } : { kind: 'line', text };
+    const end = this.#end;
+    return tooLong
+      ? { kind: 'too-long', sample: text.slice(0, sampleBytes), end }
+      : { kind: 'line', text, end };
   }
 }

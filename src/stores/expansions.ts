@@ -11,6 +11,9 @@ export interface ExpansionRow {
   made: number;
   staged: boolean;
   next_group: number;
+  /** Start of a line of a list, and the ordinal of that line's first item. */
+  at_byte: number;
+  at_ordinal: number;
 }
 
 /** One for the whole step; made once however often it is asked for. */
@@ -42,7 +45,7 @@ export async function insertExpansionsOfParents(
 
 export function openExpansions(db: Db, scanId: ScanId, limit: number): Promise<ExpansionRow[]> {
   return db.rows(sql('expansion.open')`
-    select expansion_id, step, parent_task_id, next_ordinal, made, staged, next_group
+    select expansion_id, step, parent_task_id, next_ordinal, made, staged, next_group, at_byte, at_ordinal
     from sonar.expansion where scan_id = ${scanId} and done_at is null order by expansion_id limit ${limit}`);
 }
 
@@ -64,11 +67,20 @@ export async function lockExpansion(
 export function advanceExpansion(
   db: Db,
   expansionId: string,
-  to: { nextOrdinal: number; nextGroup: number; made: number; staged: boolean; done: boolean },
+  to: {
+    nextOrdinal: number;
+    nextGroup: number;
+    atByte: number;
+    atOrdinal: number;
+    made: number;
+    staged: boolean;
+    done: boolean;
+  },
 ): Promise<number> {
   return db.execute(sql('expansion.advance')`
     update sonar.expansion
-    set next_ordinal = ${to.nextOrdinal}, next_group = ${to.nextGroup}, made = made + ${to.made},
+    set next_ordinal = ${to.nextOrdinal}, next_group = ${to.nextGroup}, at_byte = ${to.atByte},
+        at_ordinal = ${to.atOrdinal}, made = made + ${to.made},
         staged = ${to.staged}, done_at = case when ${to.done}::boolean then clock_timestamp() end
     where expansion_id = ${expansionId}`);
 }

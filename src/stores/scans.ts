@@ -59,9 +59,9 @@ export function scanInputs(
   db: Db,
   scanId: ScanId,
   names: readonly string[],
-): Promise<{ name: string; type: string; content: string }[]> {
+): Promise<{ name: string; type: string; content: string; file_sha256: string | null }[]> {
   return db.rows(sql('scan.inputs')`
-    select name, type, content from sonar.scan_input
+    select name, type, content, file_sha256 from sonar.scan_input
     where scan_id = ${scanId} and name = any(${names}::text[]) order by name`);
 }
 

@@ -42,7 +42,7 @@ export async function insertDefinitionFiles(
     from jsonb_array_elements(${JSON.stringify(files)}::jsonb) as f`);
 }
 
-/** What a scan was given for an input of type `file`; none where it was given as a text. */
+/** The stored file that a scan was given for an input; none where it was given as a text or a list. */
 export async function scanInputFile(
   db: Db,
   scanId: string,

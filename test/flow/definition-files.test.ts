@@ -3,25 +3,18 @@ import { defaultWorkspace } from '#sonar/contracts/ids.ts';
 import type { UploadedFiles } from '#sonar/contracts/scan-api.ts';
 import { applyDefinition } from '#sonar/flow/apply-definition.ts';
 import { startScan } from '#sonar/flow/start-scan.ts';
-import { confirmFiles, placesForFiles } from '#sonar/flow/store-files.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { argvOf, dispatchOf, grantedInput } from '../fixtures/granted-inputs.ts';
 import { openLaboratory } from '../fixtures/laboratory.ts';
-import { put, sha256, useObjectStore } from '../fixtures/object-store.ts';
+import { sha256, useObjectStore } from '../fixtures/object-store.ts';
 import { query } from '../fixtures/query.ts';
+import { storeFile } from '../fixtures/stored-file.ts';
 
 const clone = useClonedDatabase();
 const objects = useObjectStore();
 const parts = () => ({ database: clone.database, objects });
 
-async function store(content: string, sent = content): Promise<string> {
-  const claim = { sha256: sha256(content), size: Buffer.byteLength(content) };
-  const [place] = await placesForFiles(parts(), defaultWorkspace, [claim]);
-  if (!place) return claim.sha256;
-  await put(place, Buffer.from(sent));
-  await confirmFiles(parts(), defaultWorkspace, [{ ...claim, upload: place.upload }]);
-  return claim.sha256;
-}
+const store = (content: string, sent?: string): Promise<string> => storeFile(parts(), content, sent);
 
 const source = `
 sonar: 1

@@ -13,19 +13,19 @@ const lines = (count: number) => Array.from({ length: count }, (_, index) => `li
 
 test('two passes over one expansion at once make every item once', async () => {
   const lab = openLaboratory(clone, objects);
-  const scan = await lab.scan(eachLine, { inputs: { lines: lines(1_300) } });
+  const scan = await lab.scan(eachLine, { inputs: { lines: lines(5_200) } });
   const pass = await lab.planOnce(scan);
   const elsewhere = Array.from({ length: 4 }, () => lab.with({ database: clone.open(2) }));
   const expanded = await Promise.all(elsewhere.map((other) => expand(other, pass)));
   await lab.plan(scan);
   const tasks = await lab.tasks(scan);
-  expect(tasks.map((task) => task.item_ordinal)).toEqual(lines(1_300).map((_, index) => index));
-  expect(expanded.reduce((sum, { made }) => sum + made, 0)).toBeLessThanOrEqual(1_300);
+  expect(tasks.map((task) => task.item_ordinal)).toEqual(lines(5_200).map((_, index) => index));
+  expect(expanded.reduce((sum, { made }) => sum + made, 0)).toBeLessThanOrEqual(5_200);
 });
 
 test('after a crash in the middle the expansion goes on where it was, and what it made stays', async () => {
   const lab = openLaboratory(clone, objects);
-  const scan = await lab.scan(eachLine, { inputs: { lines: lines(1_300) } });
+  const scan = await lab.scan(eachLine, { inputs: { lines: lines(5_200) } });
   const pass = await lab.planOnce(scan);
   const crashing = faultyDatabase(
     clone.database,
@@ -33,16 +33,16 @@ test('after a crash in the middle the expansion goes on where it was, and what i
   );
   await expect(expand(lab.with({ database: crashing }), pass)).rejects.toThrow('injected fault');
   const before = await lab.tasks(scan);
-  expect(before).toHaveLength(500);
+  expect(before).toHaveLength(2_000);
   await lab.plan(scan);
   const after = await lab.tasks(scan);
-  expect(after.map((task) => task.item)).toEqual(lines(1_300));
-  expect(after.slice(0, 500).map((task) => task.task_id)).toEqual(before.map((task) => task.task_id));
+  expect(after.map((task) => task.item)).toEqual(lines(5_200));
+  expect(after.slice(0, 2_000).map((task) => task.task_id)).toEqual(before.map((task) => task.task_id));
 });
 
 test('a pass that is told to stop ends after a batch, and the next one goes on', async () => {
   const lab = openLaboratory(clone, objects);
-  const scan = await lab.scan(eachLine, { inputs: { lines: lines(1_300) } });
+  const scan = await lab.scan(eachLine, { inputs: { lines: lines(5_200) } });
   const pass = await lab.planOnce(scan);
   const stop = new AbortController();
   const stopping = faultyDatabase(clone.database, (statement) => {
@@ -50,25 +50,25 @@ test('a pass that is told to stop ends after a batch, and the next one goes on',
     return false;
   });
   expect(await expand(lab.with({ database: stopping }), pass, stop.signal)).toEqual({
-    made: 500,
+    made: 2_000,
     more: false,
   });
   await lab.plan(scan);
-  expect(await lab.tasks(scan)).toHaveLength(1_300);
+  expect(await lab.tasks(scan)).toHaveLength(5_200);
 });
 
 test('the cap on tasks fails the scan, says so, and cancels what is open', async () => {
-  const lab = openLaboratory(clone, objects, { SONAR_SCAN_TASK_CAP: 600 });
-  const scan = await lab.scan(eachLine, { inputs: { lines: lines(601) } });
+  const lab = openLaboratory(clone, objects, { SONAR_SCAN_TASK_CAP: 2_600 });
+  const scan = await lab.scan(eachLine, { inputs: { lines: lines(2_601) } });
   await lab.plan(scan);
   expect(await lab.settle(scan)).toBe('Failed');
   const [row] = await clone.database.rows(query`select status, reason from sonar.scan`);
   expect(row).toEqual({
     status: 'Failed',
-    reason: 'task_cap_exceeded: step each would take the scan past 600 tasks',
+    reason: 'task_cap_exceeded: step each would take the scan past 2600 tasks',
   });
   const tasks = await lab.tasks(scan);
-  expect(tasks).toHaveLength(500);
+  expect(tasks).toHaveLength(2_000);
   expect(new Set(tasks.map((task) => `${task.status} ${task.failure_code}`))).toEqual(
     new Set(['Cancelled scan_failed']),
   );
@@ -150,7 +150,7 @@ test('a source that is gone, or is not what was accepted, fails the scan', async
 
 test('a scan that stops running in the middle gets no further tasks', async () => {
   const lab = openLaboratory(clone, objects);
-  const scan = await lab.scan(eachLine, { inputs: { lines: lines(1_300) } });
+  const scan = await lab.scan(eachLine, { inputs: { lines: lines(5_200) } });
   const pass = await lab.planOnce(scan);
   const pausing = faultyDatabase(clone.database, () => false);
   let batches = 0;
@@ -160,6 +160,6 @@ test('a scan that stops running in the middle gets no further tasks', async () =
     if (batches === 1) await clone.database.execute(query`update sonar.scan set status = 'Paused'`);
     return result;
   };
-  expect(await expand(lab.with({ database: pausing }), pass)).toEqual({ made: 500, more: false });
-  expect(await lab.tasks(scan)).toHaveLength(500);
+  expect(await expand(lab.with({ database: pausing }), pass)).toEqual({ made: 2_000, more: false });
+  expect(await lab.tasks(scan)).toHaveLength(2_000);
 });

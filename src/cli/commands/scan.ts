@@ -15,8 +15,12 @@ export function addScanCommands(program: Command, run: Run): void {
     .command('start')
     .description('start a scan of a definition')
     .argument('<definition>', 'name of a definition that was applied')
-    .option('--input <name=value>', 'an input, or name=@file; may be repeated', gathered)
-    .option('--file <name=path>', 'an input of type file, uploaded; may be repeated', gathered)
+    .option('--input <name=value>', 'an input, or name=@file of any size; may be repeated', gathered)
+    .option(
+      '--file <name=path>',
+      'an input that is a file, or a list in one, uploaded; may be repeated',
+      gathered,
+    )
     .option('--allow <target>', 'domain, address or CIDR that may be scanned; may be repeated', gathered)
     .option('--deny <target>', 'what may not, though it lies in --allow; may be repeated', gathered)
     .option('--scope <file>', 'a YAML file with the lists allow: and deny:')

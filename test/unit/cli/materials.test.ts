@@ -131,3 +131,30 @@ describe('definition apply', () => {
     expect(api.asked).toEqual([]);
   });
 });
+
+describe('scan start', () => {
+  const large = `[${Array.from({ length: 120_000 }, (_, n) => 100_000_000 + n).join(',\n')}`;
+  const inputsOf = (): unknown =>
+    (api.asked.find(({ url }) => url.pathname === '/v1/scans')?.body as { inputs?: unknown } | undefined)
+      ?.inputs;
+  const uploads = (): string[] => [...put.keys()].filter((path) => path.startsWith('/put/'));
+  beforeEach(() => {
+    writeFileSync(join(line.folder, 'large.txt'), `${large}]`);
+    writeFileSync(join(line.folder, 'open.txt'), large);
+    writeFileSync(join(line.folder, 'small.txt'), 'a\nb\n');
+  });
+
+  test('a list that is too large for a request is stored, and the scan names its hash', async () => {
+    await line.run('scan', 'start', 'x', '--input', 'hosts=@large.txt', '--input', 'more=@small.txt');
+    expect(uploads()).toEqual([`/put/${sha256(`${large}]`)}`]);
+    expect(inputsOf()).toEqual({ hosts: { sha256: sha256(`${large}]`) }, more: 'a\nb' });
+  });
+
+  test('a name that is given several times is one stored list, each part on lines of its own', async () => {
+    const words = ['hosts=@open.txt', 'hosts=]'].flatMap((word) => ['--input', word]);
+    await line.run('scan', 'start', 'x', ...words, '--input', 'hosts= ', '--input', 'at=@@large.txt');
+    const together = sha256(`${large}\n]\n \n`);
+    expect(uploads()).toEqual([`/put/${together}`]);
+    expect(inputsOf()).toEqual({ hosts: { sha256: together }, at: '@large.txt' });
+  });
+});
