@@ -90,6 +90,27 @@ export const readerNotes: Record<ReaderName, ReaderNotes> = {
     example: 'tlsx.jsonl',
     spec: {},
   },
+  sslscan: {
+    forms: [
+      'sslscan 2.0.7 of Debian 12, one target or many (--targets): recorded from runs on loopback, and run again by a test where sslscan is installed.',
+      'Findings are what sslscan colours: versions before TLS 1.2, ciphers that it rates null, anonymous, weak or medium, Heartbleed, insecure renegotiation, compression, certificates that have expired or signed themselves.',
+      'A port that speaks no TLS, and what sslscan reports as an error, is a warning and no row.',
+    ],
+    omits:
+      'groups, signature algorithms, client CAs and OCSP answers; the address of a host that was given by name, which sslscan does not print: give it the address, and the name by --sni-name.',
+    example: 'sslscan-2.0.7.xml',
+    spec: {},
+  },
+  testssl: {
+    forms: [
+      'testssl.sh 3.0.8 of Debian 12, flat and pretty: recorded from runs on loopback, and run again by a test where testssl.sh is installed.',
+      'Checks rated low to critical make findings; `warn` and `fatal` say that a check itself failed, and make none. The certificate comes from the check `cert` of --server-defaults.',
+    ],
+    omits:
+      'the CSV, HTML and log files; with --severity the versions and certificates, which are rated ok or info.',
+    example: 'testssl-3.0.8.json',
+    spec: {},
+  },
   subfinder: {
     forms: [
       `JSON Lines with \`source\`, or \`sources\` (-cs), also with \`ip\` (-oI): v2/pkg/runner/outputter.go of ${source('projectdiscovery/subfinder', 'pkg/runner/outputter.go')}; older ones without \`input\`: the same file at commit 100438c; ${notRun}.`,

@@ -7,6 +7,12 @@ export const place = {
   port: 'Number of the port, or null.',
 } as const;
 
+/** As command lines take them. */
+const portNames = {
+  host_port: 'Host and port, `www.example.com:443` or `[2001:db8::1]:443`, or null.',
+  ip_port: 'Address and port, likewise, or null.',
+} as const;
+
 const openPort = {
   ...place,
   protocol: 'tcp, udp or sctp.',
@@ -27,6 +33,7 @@ export const portReaders = {
       host: 'First name of the host; its address where it has none.',
       hostnames: 'All names of the host.',
       port: 'Number of the open port.',
+      ...portNames,
       protocol: openPort.protocol,
       state: 'Always open.',
       ...service,
@@ -43,6 +50,7 @@ export const portReaders = {
     reads: 'naabu, JSON Lines (-json) or host:port lines',
     rowFields: {
       ...openPort,
+      ...portNames,
       tls: 'Whether naabu says TLS, or null.',
       ...service,
       url: 'http or https URL where naabu names the service so, or null.',
@@ -56,6 +64,7 @@ export const portReaders = {
       host: 'Address of the host: masscan knows no names.',
       ip: 'Address of the host.',
       port: 'Number of the open port.',
+      ...portNames,
       protocol: openPort.protocol,
       state: 'Always open.',
       service: service.service,
@@ -73,6 +82,7 @@ export const portReaders = {
     reads: 'tlsx, JSON Lines (-json) or host:port lines',
     rowFields: {
       ...openPort,
+      ...portNames,
       tls_version: 'Version of TLS that was spoken, or null.',
       cipher: 'Cipher that was used, or null.',
       sha256: 'Fingerprint of the certificate, or null.',
@@ -88,6 +98,43 @@ export const portReaders = {
     },
     ownRecords: true,
     records: ['certificate', 'service', 'address', 'domain'],
+  },
+  sslscan: {
+    reads: 'sslscan, its XML (--xml)',
+    rowFields: {
+      ...openPort,
+      ...portNames,
+      host: 'Name that was asked for (--sni-name) or scanned; the address where there is none.',
+      tls_versions: 'Versions that are on offer, as SSLv3 and TLSv1.2.',
+      ciphers: 'Ciphers that are accepted.',
+      preferred: 'Cipher that the server prefers, or null.',
+      sha256: 'Fingerprint of the certificate, or null.',
+      subject: 'Common name of the certificate, or null.',
+      issuer: 'Common name of its issuer, or null.',
+      names: 'Names that the certificate is for.',
+      not_before: 'When it begins to hold, or null.',
+      not_after: 'When it ends, or null.',
+      expired: 'Whether it has ended.',
+      self_signed: 'Whether it signed itself.',
+      flaws: 'Rules of the findings that its records hold.',
+    },
+    ownRecords: true,
+    records: ['service', 'certificate', 'finding', 'address', 'domain'],
+  },
+  testssl: {
+    reads: 'testssl.sh, its JSON (--jsonfile, --jsonfile-pretty)',
+    rowFields: {
+      rule: 'Id of the check.',
+      severity: 'ok, info, low, medium, high or critical; warn and fatal where the check itself failed.',
+      finding: 'What the check found.',
+      ...openPort,
+      ...portNames,
+      target: 'Address and port, or name and port.',
+      cve: 'CVEs of the check.',
+      cwe: 'CWEs of the check.',
+    },
+    ownRecords: true,
+    records: ['finding', 'service', 'certificate', 'address', 'domain'],
   },
 } as const;
 

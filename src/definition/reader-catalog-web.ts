@@ -7,6 +7,7 @@ const webPlace = {
   port: 'Number of the port, also where the URL leaves it out.',
   scheme: 'http or https.',
   path: 'Path of the URL.',
+  origin: 'Scheme, host and port of the URL, as `https://www.example.com:8443`.',
 } as const;
 
 const page = {

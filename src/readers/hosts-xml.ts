@@ -1,5 +1,5 @@
-// The XML of nmap (`-oX`) and of masscan, which borrowed it. Broken XML is read as far as it goes: nmap writes
-// control characters as references that XML forbids, and leaves half a document when it dies.
+// The XML of nmap (`-oX`), of masscan, which borrowed it, and of sslscan. Broken XML is read as far as it goes: nmap
+// writes control characters as references that XML forbids, and all leave half a document when they die.
 import { SaxesParser, type SaxesTagPlain } from 'saxes';
 import type { ReadEvent } from '#sonar/contracts/records.ts';
 import { safeSample, storableText } from '#sonar/domain/records-storable.ts';
@@ -17,11 +17,20 @@ export interface HostsSink {
   close: (name: string) => void;
 }
 
+/** Whose document it is: nothing outside its root element is read. */
+export interface XmlDialect {
+  root: string;
+  tool: string;
+}
+
+const nmapDialect: XmlDialect = { root: 'nmaprun', tool: 'nmap' };
+
 export async function* readHostsXml(
   bytes: AsyncIterable<Uint8Array>,
   hosts: HostsSink,
+  dialect: XmlDialect = nmapDialect,
 ): AsyncGenerator<ReadEvent> {
-  const document = new HostsDocument(hosts);
+  const document = new HostsDocument(hosts, dialect);
   const decoder = new TextDecoder();
   for await (const chunk of bytes) {
     document.write(decoder.decode(chunk, { stream: true }));
@@ -47,6 +56,7 @@ class HostsDocument {
   refused: string | null = null;
   readonly #parser = new SaxesParser({ position: true, xmlns: false });
   readonly #hosts: HostsSink;
+  readonly #dialect: XmlDialect;
   #sawRoot = false;
   #sawText = false;
   #closed = false;
@@ -55,14 +65,17 @@ class HostsDocument {
   #firstFault = '';
   #ending = false;
 
-  constructor(hosts: HostsSink) {
+  constructor(hosts: HostsSink, dialect: XmlDialect) {
     this.#hosts = hosts;
+    this.#dialect = dialect;
     // Without a handler the parser throws; with one it reports and reads on.
     this.#parser.on('error', ({ message }) => this.#fault(message));
     this.#parser.on('opentag', (tag) => this.#open(tag));
-    this.#parser.on('text', (text) => {
+    const text = (text: string): void => {
       if (this.#sawRoot) this.#hosts.text(text);
-    });
+    };
+    this.#parser.on('text', text);
+    this.#parser.on('cdata', text);
     this.#parser.on('closetag', ({ name }) => this.#close(name));
   }
 
@@ -85,7 +98,7 @@ class HostsDocument {
     this.#ending = true;
     if (this.refused === null) this.#parser.close();
     if (!this.#sawRoot && this.#sawText) {
-      this.#hosts.bad('the output is no nmap XML', '');
+      this.#hosts.bad(`the output is no ${this.#dialect.tool} XML`, '');
     }
     if (this.#faults > 0) {
       const more = this.#faults === 1 ? '' : ` and ${this.#faults - 1} more like it`;
@@ -107,13 +120,13 @@ class HostsDocument {
 
   #open({ name, attributes }: SaxesTagPlain): void {
     this.#sinceTag = 0;
-    if (name === 'nmaprun') this.#sawRoot = true;
+    if (name === this.#dialect.root) this.#sawRoot = true;
     if (this.#sawRoot) this.#hosts.open(name, attributes);
   }
 
   #close(name: string): void {
     this.#sinceTag = 0;
-    if (name === 'nmaprun') this.#closed = true;
+    if (name === this.#dialect.root) this.#closed = true;
     if (this.#sawRoot) this.#hosts.close(name);
   }
 }

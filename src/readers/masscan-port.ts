@@ -1,7 +1,7 @@
 // One port of masscan, from whichever form, as a row and its records.
 import type { JsonValue, Row } from '#sonar/contracts/definition.ts';
 import { portOf, textOf } from './field-values.ts';
-import { urlOf } from './places.ts';
+import { portNames, urlOf } from './places.ts';
 import { addressDraft, serviceDraft } from './record-drafts.ts';
 import type { ToolRow } from './tool-reader.ts';
 
@@ -34,6 +34,7 @@ export function portRow(ip: string, facts: Facts): ToolRow[] {
     host: ip,
     ip,
     port,
+    ...portNames(ip, ip, port),
     protocol,
     state: 'open',
     ...known,

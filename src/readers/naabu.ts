@@ -1,7 +1,7 @@
 // naabu: open ports.
 import type { JsonValue, Row } from '#sonar/contracts/definition.ts';
 import { flagOf, objectOf, portOf, textOf, textsOf, underscored, withRest } from './field-values.ts';
-import { hostAndPort, hostOf, ipOf, urlOf } from './places.ts';
+import { hostAndPort, hostOf, ipOf, portNames, urlOf } from './places.ts';
 import { addressDraft, domainDraft, serviceDraft } from './record-drafts.ts';
 import { type Tool, type ToolRow, toolReader } from './tool-reader.ts';
 
@@ -30,12 +30,11 @@ function rowOf(value: Row): ToolRow[] {
     host !== null && port !== null && /^https?$/.test(service.service ?? '')
       ? urlOf(host, port, service.service === 'https' || service.tunnel === 'ssl')
       : null;
-  const row = withRest({ host, ip, port, protocol, tls, url, ...service }, value, [
-    'name',
-    'mac_address',
-    'proto',
-    'cpes',
-  ]);
+  const row = withRest(
+    { host, ip, port, ...portNames(host, ip, port), protocol, tls, url, ...service },
+    value,
+    ['name', 'mac_address', 'proto', 'cpes'],
+  );
   const known = { ...service, tls: tls === true ? true : null };
   return [
     {

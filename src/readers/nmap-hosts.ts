@@ -5,7 +5,7 @@ import { safeSample, storableText } from '#sonar/domain/records-storable.ts';
 import { HostsEvents } from './hosts-events.ts';
 import { type HostsSink, valueOf } from './hosts-xml.ts';
 import { NmapScripts } from './nmap-scripts.ts';
-import { urlOf } from './places.ts';
+import { portNames, urlOf } from './places.ts';
 
 /** Open ports of one host that are kept: every port of tcp, udp and sctp. */
 const maxPorts = 3 * 65_536;
@@ -167,6 +167,7 @@ function rowOf(host: Host, ip: string, { protocol, port, service, cpes, scripts 
     host: name,
     hostnames: host.hostnames,
     port,
+    ...portNames(name, ip, port),
     protocol: storableText(protocol, 16),
     state: 'open',
     // nmap's word for a port that is not in its table.

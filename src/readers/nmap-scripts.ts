@@ -1,8 +1,8 @@
 // Scripts of one port or host: what each printed, and the few values that other records are made of.
-import { createHash, X509Certificate } from 'node:crypto';
 import type { RecordDraft } from '#sonar/contracts/records.ts';
 import { storableText } from '#sonar/domain/records-storable.ts';
 import { valueOf } from './hosts-xml.ts';
+import { pemCertificate } from './pem-certificate.ts';
 
 const maxScripts = 32;
 /** Values of one script that are kept, each under the keys that lead to it. */
@@ -50,34 +50,19 @@ export class NmapScripts {
   certificate(hosts: string[]): RecordDraft[] {
     const of = (key: string): string | null => valueOf(this.#values.get(`ssl-cert/${key}`));
     const pem = this.#values.get('ssl-cert/pem');
-    const der = pem === undefined ? null : derOf(pem);
-    if (der === null) return [];
+    const shown = pem === undefined ? null : pemCertificate(pem);
+    if (shown === null) return [];
     const fields = {
-      sha256: createHash('sha256').update(der).digest('hex'),
+      sha256: shown.sha256,
       subject_cn: of('subject/commonName'),
       issuer_cn: of('issuer/commonName'),
       not_before: utcOf(of('validity/notBefore')),
       not_after: utcOf(of('validity/notAfter')),
     };
-    return [{ type: 'certificate', fields, sets: { hosts, names: namesOf(der) } }];
+    return [{ type: 'certificate', fields, sets: { hosts, names: shown.names } }];
   }
 }
 
 /** nmap prints UTC without saying so. */
 const utcOf = (time: string | null): string | null =>
   time !== null && /T\d\d:\d\d:\d\d$/.test(time) ? `${time}Z` : time;
-
-/** The names a certificate is for; none where it does not parse. */
-function namesOf(der: Buffer): string[] {
-  try {
-    const { subjectAltName = '' } = new X509Certificate(der);
-    return [...subjectAltName.matchAll(/(?:DNS|IP Address):([^,"]+)/g)].map(([, name = '']) => name);
-  } catch {
-    return [];
-  }
-}
-
-function derOf(pem: string): Buffer | null {
-  const [, base64 = ''] = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END/.exec(pem) ?? [];
-  return base64.trim() === '' ? null : Buffer.from(base64, 'base64');
-}

@@ -23,9 +23,10 @@ export interface WebPlace {
   host: string | null;
   port: number | null;
   path: string | null;
+  origin: string | null;
 }
 
-const nowhere: WebPlace = { url: null, scheme: null, host: null, port: null, path: null };
+const nowhere: WebPlace = { url: null, scheme: null, host: null, port: null, path: null, origin: null };
 
 /** `url` keeps its query; user information and fragment are dropped, as in the endpoint's key. */
 export function webPlaceOf(text: string | null): WebPlace {
@@ -41,6 +42,7 @@ export function webPlaceOf(text: string | null): WebPlace {
     host,
     port: parsed.port === '' ? (scheme === 'https' ? 443 : 80) : Number(parsed.port),
     path: parsed.pathname,
+    origin: `${scheme}://${shown}${port}`,
   };
 }
 
@@ -57,3 +59,17 @@ export function hostAndPort(text: string): { host: string; port: number } | null
   const port = Number(digits);
   return host === null || port < 1 || port > 65_535 ? null : { host, port };
 }
+
+/** Host or address with its port, as command lines take it; null where one of the two is missing. */
+export const withPort = (host: string | null, port: number | null): string | null =>
+  host === null || port === null ? null : `${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+/** How rows name an open port: by the name of the host, and by its address. */
+export const portNames = (
+  host: string | null,
+  ip: string | null,
+  port: number | null,
+): { host_port: string | null; ip_port: string | null } => ({
+  host_port: withPort(host ?? ip, port),
+  ip_port: withPort(ip, port),
+});

@@ -15,7 +15,9 @@ import { naabuReader } from './naabu.ts';
 import { nmapXmlReader } from './nmap-xml.ts';
 import { nucleiReader } from './nuclei.ts';
 import type { Reader } from './reader.ts';
+import { sslscanReader } from './sslscan.ts';
 import { subfinderReader } from './subfinder.ts';
+import { testsslReader } from './testssl.ts';
 import { tlsxReader } from './tlsx.ts';
 
 const readers: Record<ReaderName, Reader> = {
@@ -27,6 +29,8 @@ const readers: Record<ReaderName, Reader> = {
   naabu: naabuReader,
   masscan: masscanReader,
   tlsx: tlsxReader,
+  sslscan: sslscanReader,
+  testssl: testsslReader,
   subfinder: subfinderReader,
   dnsx: dnsxReader,
   httpx: httpxReader,

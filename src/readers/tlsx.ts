@@ -2,7 +2,7 @@
 import type { Row } from '#sonar/contracts/definition.ts';
 import { certificateDrafts, sha256Of } from './certificate-drafts.ts';
 import { flagOf, portOf, textOf, textsOf, withRest } from './field-values.ts';
-import { hostAndPort, hostOf, ipOf } from './places.ts';
+import { hostAndPort, hostOf, ipOf, portNames } from './places.ts';
 import { addressDraft, domainDraft, serviceDraft } from './record-drafts.ts';
 import { type Tool, type ToolRow, toolReader } from './tool-reader.ts';
 
@@ -30,6 +30,7 @@ function rowsOf(value: Row): ToolRow[] | null {
       host,
       ip,
       port,
+      ...portNames(host, ip, port),
       protocol: 'tcp',
       ...tls,
       sha256: sha256Of(value),

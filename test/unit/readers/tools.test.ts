@@ -191,6 +191,29 @@ const expected: Record<string, string[]> = {
     'finding nuclei openssh-detect 192.0.2.22:22 192.0.2.22:22',
     'address 192.0.2.22',
   ],
+  'sslscan-2.0.7.xml': [
+    'address 127.0.0.1',
+    'service 127.0.0.1/tcp/18443',
+    'certificate 396e9ed9999ddf2bde4eafbddde82144261d3207b1633f23c529cafd87b02953',
+    'finding sslscan certificate:self-signed 127.0.0.1:18443',
+  ],
+  'sslscan-named.xml': [
+    'domain www.example.test',
+    'address 127.0.0.1',
+    'service 127.0.0.1/tcp/18443',
+    'certificate 396e9ed9999ddf2bde4eafbddde82144261d3207b1633f23c529cafd87b02953',
+    'finding sslscan certificate:self-signed 127.0.0.1:18443',
+  ],
+  'sslscan-weak.xml': [
+    'address 127.0.0.1',
+    'service 127.0.0.1/tcp/18444',
+    'certificate 396e9ed9999ddf2bde4eafbddde82144261d3207b1633f23c529cafd87b02953',
+    'finding sslscan protocol:TLSv1.0 127.0.0.1:18444',
+    'finding sslscan protocol:TLSv1.1 127.0.0.1:18444',
+    'finding sslscan cipher:null 127.0.0.1:18444',
+    'finding sslscan cipher:anonymous 127.0.0.1:18444',
+    'finding sslscan certificate:self-signed 127.0.0.1:18444',
+  ],
   'subfinder-2.4.jsonl': [
     'domain www.example.com',
     'domain mail.example.com',
@@ -210,6 +233,39 @@ const expected: Record<string, string[]> = {
     'address 192.0.2.25',
     'dns mail.example.com A 192.0.2.25',
     'domain api.example.com',
+  ],
+  'testssl-3.0.8.json': [
+    'address 127.0.0.1',
+    'service 127.0.0.1/tcp/18444',
+    'finding testssl TLS1 127.0.0.1:18444',
+    'service 127.0.0.1/tcp/18444',
+    'finding testssl TLS1_1 127.0.0.1:18444',
+    'service 127.0.0.1/tcp/18444',
+    'certificate 396e9ed9999ddf2bde4eafbddde82144261d3207b1633f23c529cafd87b02953',
+    'service 127.0.0.1/tcp/18444',
+    'finding testssl cert_chain_of_trust 127.0.0.1:18444',
+    'finding testssl cert_validityPeriod 127.0.0.1:18444',
+    'finding testssl cert_revocation 127.0.0.1:18444',
+  ],
+  'testssl-named.json': [
+    'domain www.example.test',
+    'address 127.0.0.1',
+    'service 127.0.0.1/tcp/18443',
+    'service 127.0.0.1/tcp/18443',
+    'finding testssl LUCKY13 127.0.0.1:18443',
+  ],
+  'testssl-pretty.json': [
+    'address 127.0.0.1',
+    'service 127.0.0.1/tcp/18444',
+    'finding testssl TLS1 127.0.0.1:18444',
+    'service 127.0.0.1/tcp/18444',
+    'finding testssl TLS1_1 127.0.0.1:18444',
+    'service 127.0.0.1/tcp/18444',
+    'certificate 396e9ed9999ddf2bde4eafbddde82144261d3207b1633f23c529cafd87b02953',
+    'service 127.0.0.1/tcp/18444',
+    'finding testssl cert_chain_of_trust 127.0.0.1:18444',
+    'finding testssl cert_validityPeriod 127.0.0.1:18444',
+    'finding testssl cert_revocation 127.0.0.1:18444',
   ],
   'tlsx.jsonl': [
     'domain www.example.com',
@@ -260,8 +316,10 @@ test('one name means one thing in every reader', () => {
     for (const [field, help] of Object.entries(readerCatalog[name].rowFields ?? {}))
       meanings.set(field, (meanings.get(field) ?? new Set()).add(help));
   // These say the same with what is special to a tool.
-  const special = ['host', 'ip', 'port', 'url', 'service', 'title', 'error', 'timestamp', 'scheme', 'path'];
-  const split = [...meanings].filter(([field, helps]) => helps.size > 1 && !special.includes(field));
+  const special = new Set(
+    'host ip port url service title error timestamp scheme path rule severity target'.split(' '),
+  );
+  const split = [...meanings].filter(([field, helps]) => helps.size > 1 && !special.has(field));
   expect(split.map(([field, helps]) => [field, ...helps])).toEqual([]);
 });
 
@@ -376,7 +434,8 @@ describe('cases', () => {
   });
 
   test('an empty file is nothing to any tool', async () => {
-    for (const name of toolNames.filter((candidate) => candidate !== 'nmap-xml'))
+    // Of XML nothing at all is a file that was cut.
+    for (const name of toolNames.filter((candidate) => !['nmap-xml', 'sslscan'].includes(candidate)))
       expect(await eventsOf('', { reader: name })).toEqual([]);
   });
 });
