@@ -1,0 +1,105 @@
+// Who starts scans and gives commands while everything breaks: asks again until there is an answer, as people do.
+import type { ApiClient } from '#sonar/cli/api-client.ts';
+import type { ScanDetail } from '#sonar/contracts/scan-api.ts';
+import { isScanOpen } from '#sonar/domain/scan-states.ts';
+import { isSonarError } from '#sonar/platform/errors.ts';
+import { pause } from '#sonar/platform/wait.ts';
+
+const againMs = 500;
+const pollMs = 1_000;
+
+export class Operator {
+  readonly #client: ApiClient;
+  readonly #marks: string;
+  readonly #signal: AbortSignal;
+
+  constructor(client: ApiClient, marks: string, signal: AbortSignal) {
+    this.#client = client;
+    this.#marks = marks;
+    this.#signal = signal;
+  }
+
+  /** The folder whose files tell commands what to do. */
+  get marks(): string {
+    return this.#marks;
+  }
+
+  apply(definition: string): Promise<unknown> {
+    return this.#asked(() => this.#client.applyDefinition(definition));
+  }
+
+  async start(
+    definition: string,
+    clientKey: string,
+    inputs: Record<string, string | string[]>,
+  ): Promise<string> {
+    const scope = { allow: ['127.0.0.0/8'], deny: [] };
+    const started = await this.#asked(() =>
+      this.#client.startScan({ definition, name: clientKey, clientKey, inputs, scope }),
+    );
+    return started.id;
+  }
+
+  look(scanId: string): Promise<ScanDetail> {
+    return this.#asked(() => this.#client.scan(scanId));
+  }
+
+  /** Looks until the scan is as wanted, or has ended. */
+  async until(scanId: string, wanted: (detail: ScanDetail) => boolean): Promise<ScanDetail> {
+    for (;;) {
+      const detail = await this.look(scanId);
+      if (wanted(detail) || !isScanOpen(detail.status)) return detail;
+      await pause(pollMs, this.#signal);
+    }
+  }
+
+  ended(scanId: string): Promise<ScanDetail> {
+    return this.until(scanId, () => false);
+  }
+
+  /** A scan that has ended meanwhile cannot be held. */
+  async hold(scanId: string, ms: number): Promise<void> {
+    await this.#unlessEnded(() => this.#client.pauseScan(scanId));
+    await pause(ms, this.#signal);
+    await this.#unlessEnded(() => this.#client.resumeScan(scanId));
+  }
+
+  async cancel(scanId: string): Promise<void> {
+    await this.#unlessEnded(() => this.#client.cancelScan(scanId));
+  }
+
+  /** A retry whose answer was lost has reopened the scan: it is not asked for twice. */
+  async retry(scanId: string): Promise<void> {
+    const before = (await this.look(scanId)).generation;
+    for (;;) {
+      try {
+        await this.#client.retryScan(scanId);
+        return;
+      } catch {
+        this.#signal.throwIfAborted();
+        if ((await this.look(scanId)).generation > before) return;
+        await pause(againMs, this.#signal);
+      }
+    }
+  }
+
+  async #unlessEnded(ask: () => Promise<unknown>): Promise<void> {
+    try {
+      await this.#asked(ask);
+    } catch (error) {
+      if (!isSonarError(error, 'conflict')) throw error;
+    }
+  }
+
+  async #asked<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        this.#signal.throwIfAborted();
+        if (isSonarError(error) && !['unreachable', 'internal'].includes(error.code)) throw error;
+        await pause(againMs, this.#signal);
+      }
+    }
+  }
+}

@@ -1,0 +1,32 @@
+import type { Random } from '../random.ts';
+import type { Expectation } from './expectation.ts';
+import type { Operator } from './operator.ts';
+
+/** One kind of scan with known right answers. */
+export interface Shape {
+  /** Also the name of its definition. */
+  name: string;
+  /** The text of the definition's steps, indented by two. */
+  steps: string;
+  /** Declarations of inputs besides `scan`, which every definition has. */
+  inputs: Record<string, string>;
+  plan(scan: string, random: Random): ScanPlan;
+}
+
+export interface ScanPlan {
+  inputs: Record<string, string | string[]>;
+  expects: Expectation;
+  /** What its operator does between start and end; resolves when the scan may be waited for. */
+  operate?(operator: Operator, scanId: string, scan: string): Promise<void>;
+}
+
+/** The argument list of a step. */
+export const act = (verb: string, step: string, item: string, seconds: string, file?: string): string =>
+  `[ACT, ${verb}, ${step}, "${item}", "${seconds}"${file === undefined ? '' : `, "${file}"`}]`;
+
+/** Rows that make endpoint records and can be fanned out over. */
+export const says =
+  'outputs: {rows: {stdout: true, read: {format: jsonl, record: endpoint, fields: {url: url}}}}';
+
+export const numbered = (count: number, name = 'ok'): string[] =>
+  Array.from({ length: count }, (_, index) => `${name}-${index}`);
