@@ -1,5 +1,6 @@
 // A compiled definition: what `definition/` makes of the YAML text, what PostgreSQL keeps as jsonb
 // beside the text, and what planning, placement and finalization read. Types only.
+import type { RecordDeclaration } from './record-declaration.ts';
 
 export const inputTypes = [
   'text',
@@ -145,6 +146,8 @@ export interface Definition {
   inputs: Record<string, InputSpec>;
   files: Record<string, FileSpec>;
   scope: Scope | null;
+  /** Record types beside Sonar's own. Absent: none. */
+  records?: Record<string, RecordDeclaration>;
   /** In an order in which every step comes after all it needs. */
   steps: Step[];
 }

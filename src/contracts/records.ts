@@ -22,9 +22,9 @@ export interface RecordDraft<Type extends string = RecordType> {
 }
 
 export type ReadEvent =
-  | { kind: 'row'; ordinal: number; row: Row; records: RecordDraft[] }
+  | { kind: 'row'; ordinal: number; row: Row; records: RecordDraft<string>[] }
   /** Records that belong to no row, such as a host without an open port. Ordinals count these events alone. */
-  | { kind: 'records'; ordinal: number; records: RecordDraft[] }
+  | { kind: 'records'; ordinal: number; records: RecordDraft<string>[] }
   /** Ordinals count the bad ones alone. One bad record never loses its neighbours; the sample is at most 200 safe characters. */
   | { kind: 'bad'; ordinal: number; reason: string; sample: string }
   | { kind: 'warning'; message: string };

@@ -20,7 +20,7 @@ export function compileDefinition(source: string): CompileResult {
   const root = readYaml(source, problems);
   if (root === null) return { ok: false, problems: problems.sorted() };
   const reading = new FieldReading(problems);
-  const { name, inputs, files, scope, steps: drafts } = readDefinition(reading, root);
+  const { name, inputs, files, scope, records, steps: drafts } = readDefinition(reading, root);
   const ordered = orderSteps(reading, drafts);
   for (const draft of drafts) {
     resolveForeach({ reading, inputs, drafts }, draft);
@@ -28,5 +28,7 @@ export function compileDefinition(source: string): CompileResult {
   }
   for (const draft of drafts) checkTemplates({ problems, inputs, files, drafts }, draft);
   if (!problems.isEmpty) return { ok: false, problems: problems.sorted() };
-  return { ok: true, definition: { name, inputs, files, scope, steps: ordered.map(({ step }) => step) } };
+  const declared = Object.keys(records).length === 0 ? {} : { records };
+  const steps = ordered.map(({ step }) => step);
+  return { ok: true, definition: { name, inputs, files, scope, ...declared, steps } };
 }

@@ -2,6 +2,7 @@
 // offer all come from here.
 import { inputTypes, listForms, stepInputForms } from '#sonar/contracts/definition.ts';
 import { namePattern } from '#sonar/contracts/names.ts';
+import { keyForms, recordFieldPattern } from '#sonar/contracts/record-declaration.ts';
 import { recordTypes } from '#sonar/contracts/records.ts';
 import { readerNames } from './reader-catalog.ts';
 
@@ -18,6 +19,8 @@ export type FieldTable = Record<string, Field>;
 
 /** Items of one batch: they are put together in memory and on one worker's disk. */
 export const maxBatchSize = 100_000;
+/** Fields of one key. */
+export const maxKeyFields = 8;
 export const splitPattern = /^\/(0|[1-9]\d{0,2})$/;
 export const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
@@ -25,6 +28,7 @@ const text: Schema = { type: 'string' };
 /** A scalar whose source text counts, whatever YAML makes of it. */
 const scalar: Schema = { type: ['string', 'number', 'boolean'] };
 const name: Schema = { type: 'string', pattern: namePattern.source };
+const fieldName: Schema = { type: 'string', pattern: recordFieldPattern.source };
 const whole = (minimum: number): Schema => ({ type: 'integer', minimum });
 const duration: Schema = {
   type: 'string',
@@ -51,6 +55,7 @@ export const fieldTables = {
       schema: byName(text),
     },
     defaults: { help: 'Values for every step that does not set them.', schema: part('defaults') },
+    records: { help: "Record types beside Sonar's own, by name.", schema: byName(part('record')) },
     scope: { help: 'What a scan may touch where it brings no scope of its own.', schema: part('scope') },
     steps: {
       help: 'The steps by name.',
@@ -162,9 +167,27 @@ export const fieldTables = {
     read: { help: 'How the file becomes records.', schema: { anyOf: [{ enum: readerNames }, part('read')] } },
     optional: { help: 'Whether the command may leave it out.', schema: flag },
   },
+  record: {
+    key: {
+      help: 'The fields that tell two records apart.',
+      schema: { ...list(fieldName), minItems: 1, maxItems: maxKeyFields },
+      required: true,
+    },
+    normalize: {
+      help: 'Fields of the key that have one spelling: domain, address, host, url or lower.',
+      schema: {
+        type: 'object',
+        propertyNames: { pattern: recordFieldPattern.source },
+        additionalProperties: { enum: keyForms },
+      },
+    },
+  },
   read: {
     format: { help: 'The reader.', schema: { enum: readerNames }, required: true },
-    record: { help: 'The record that each row makes.', schema: { enum: recordTypes } },
+    record: {
+      help: "The record that each row makes: a type of Sonar's own, or one under `records`.",
+      schema: { anyOf: [{ enum: recordTypes }, name] },
+    },
     fields: {
       help: 'Field of the record: field of the row, as a dotted path.',
       schema: { type: 'object', additionalProperties: text },

@@ -6,10 +6,13 @@ import {
   listInputTypes,
   type Scope,
 } from '#sonar/contracts/definition.ts';
+import type { RecordDeclaration } from '#sonar/contracts/record-declaration.ts';
+import { knownTypes } from '#sonar/domain/records-declared.ts';
 import { parseScope } from '#sonar/domain/scope.ts';
 import type { Entry, FieldReading } from './field-reading.ts';
 import { fieldTables } from './fields.ts';
 import { inputFault } from './input-values.ts';
+import { readRecordTypes } from './read-record-types.ts';
 import { builtInDefaults, readRunFields, readStep, type StepDefaults } from './read-step.ts';
 import type { Place, SourceNode } from './source-node.ts';
 import type { StepDraft } from './step-draft.ts';
@@ -19,6 +22,7 @@ export interface DefinitionDraft {
   inputs: Record<string, InputSpec>;
   files: Record<string, FileSpec>;
   scope: Scope | null;
+  records: Record<string, RecordDeclaration>;
   steps: StepDraft[];
 }
 
@@ -26,7 +30,7 @@ export function readDefinition(reading: FieldReading, root: SourceNode): Definit
   const place = { node: root, path: '' };
   if (root.kind !== 'map') {
     reading.fault(place, 'a definition is a mapping of fields', 'begin with `sonar: 1`');
-    return { name: '', inputs: {}, files: {}, scope: null, steps: [] };
+    return { name: '', inputs: {}, files: {}, scope: null, records: {}, steps: [] };
   }
   const fields = reading.fields(place, fieldTables.root);
   const version = reading.text(fields.sonar);
@@ -34,7 +38,11 @@ export function readDefinition(reading: FieldReading, root: SourceNode): Definit
     reading.fault(fields.sonar, `there is no language version \`${version}\``, 'write `sonar: 1`');
   }
   const defaults = readDefaults(reading, fields.defaults);
-  const steps = reading.named(fields.steps, 'a step').map((entry) => readStep(reading, entry, defaults));
+  const records = readRecordTypes(reading, fields.records);
+  const types = knownTypes(records);
+  const steps = reading
+    .named(fields.steps, 'a step')
+    .map((entry) => readStep(reading, entry, defaults, types));
   if (fields.steps?.node.kind === 'map' && fields.steps.node.entries.length === 0) {
     reading.fault(fields.steps, 'the definition has no steps');
   }
@@ -43,6 +51,7 @@ export function readDefinition(reading: FieldReading, root: SourceNode): Definit
     inputs: readInputs(reading, fields.inputs),
     files: readFiles(reading, fields.files),
     scope: readScope(reading, fields.scope),
+    records,
     steps,
   };
 }

@@ -1,8 +1,8 @@
 // `outputs`: where the files are and how they become records.
 
 import type { ReadSpec } from '#sonar/contracts/definition.ts';
-import { type RecordType, recordTypes } from '#sonar/contracts/records.ts';
-import { builtInTypes } from '#sonar/domain/records-identities.ts';
+import { recordFieldPattern } from '#sonar/contracts/record-declaration.ts';
+import type { RecordTypes } from '#sonar/domain/records-declared.ts';
 import type { Entry, FieldReading } from './field-reading.ts';
 import { fieldTables } from './fields.ts';
 import { meantHint, nearestName } from './nearest-name.ts';
@@ -10,8 +10,12 @@ import { readerEntry, readerNames } from './reader-catalog.ts';
 import type { Place } from './source-node.ts';
 import type { OutputDraft } from './step-draft.ts';
 
-export function readOutputs(reading: FieldReading, place: Entry | undefined): OutputDraft[] {
-  const drafts = reading.named(place, 'an output').map((entry) => readOutput(reading, entry));
+export function readOutputs(
+  reading: FieldReading,
+  place: Entry | undefined,
+  types: RecordTypes,
+): OutputDraft[] {
+  const drafts = reading.named(place, 'an output').map((entry) => readOutput(reading, entry, types));
   for (const [index, { spec, entry }] of drafts.entries()) {
     const other = drafts.slice(0, index).find((earlier) => clash(earlier.spec.path, spec.path));
     if (other === undefined) continue;
@@ -31,7 +35,7 @@ function clash(a: string | null, b: string | null): boolean {
   return a === b || a.startsWith(`${b}/`) || b.startsWith(`${a}/`);
 }
 
-function readOutput(reading: FieldReading, entry: Entry): OutputDraft {
+function readOutput(reading: FieldReading, entry: Entry, types: RecordTypes): OutputDraft {
   const fields = reading.fields(entry, fieldTables.output);
   const stdout = reading.flag(fields.stdout) ?? false;
   const path = readPath(reading, fields.path);
@@ -46,7 +50,7 @@ function readOutput(reading: FieldReading, entry: Entry): OutputDraft {
       name: entry.key,
       // A path that is missing or wrong is a fault already: the name keeps it from clashing with others.
       path: stdout ? null : (path ?? `?${entry.key}`),
-      read: fields.read === undefined ? null : readReadSpec(reading, fields.read),
+      read: fields.read === undefined ? null : readReadSpec(reading, fields.read, types),
       optional: reading.flag(fields.optional) ?? false,
     },
     entry,
@@ -77,14 +81,14 @@ function pathFault(path: string): string | null {
   return null;
 }
 
-function readReadSpec(reading: FieldReading, place: Entry): ReadSpec | null {
+function readReadSpec(reading: FieldReading, place: Entry, types: RecordTypes): ReadSpec | null {
   if (place.node.kind !== 'map') {
     const reader = readReader(reading, place);
     return reader === null ? null : { reader, record: null, fields: {} };
   }
   const fields = reading.fields(place, fieldTables.read);
   const reader = fields.format === undefined ? null : readReader(reading, fields.format);
-  const record = reading.oneOf(fields.record, recordTypes);
+  const record = reading.oneOf(fields.record, Object.keys(types));
   const map = fields.fields === undefined ? null : readFieldMap(reading, fields.fields, reader);
   if (reader === null) return null;
   if (readerEntry(reader)?.ownRecords && (fields.record ?? fields.fields) !== undefined) {
@@ -98,12 +102,13 @@ function readReadSpec(reading: FieldReading, place: Entry): ReadSpec | null {
     return reading.fault(
       fields.fields,
       '`fields` without `record`',
-      `name the record: ${recordTypes.join(', ')}`,
+      `name the record: ${Object.keys(types).join(', ')}`,
     );
   }
   if (record === null) return { reader, record: null, fields: {} };
-  const mapped = map ?? defaultMap(reader, record);
-  for (const field of builtInTypes[record].required) {
+  const keyFields = types[record]?.required ?? [];
+  const mapped = map ?? defaultMap(reader, keyFields);
+  for (const field of keyFields) {
     if (mapped !== null && !Object.hasOwn(mapped, field)) {
       reading.fault(
         fields.fields ?? place,
@@ -125,9 +130,9 @@ function readReader(reading: FieldReading, place: Place): string | null {
 }
 
 /** Null: the row's fields under their own names. A line is the one thing that makes an address or a URL. */
-function defaultMap(reader: string, record: RecordType): Record<string, string> | null {
+function defaultMap(reader: string, keyFields: readonly string[]): Record<string, string> | null {
   if (reader !== 'lines') return null;
-  const [only, ...rest] = builtInTypes[record].required;
+  const [only, ...rest] = keyFields;
   return rest.length === 0 && only !== undefined ? { [only]: 'line' } : {};
 }
 
@@ -135,7 +140,7 @@ function readFieldMap(reading: FieldReading, place: Entry, reader: string | null
   const rowFields = reader === null ? null : readerEntry(reader)?.rowFields;
   const pairs: [string, string][] = [];
   for (const entry of reading.entries(place) ?? []) {
-    if (!/^[A-Za-z][A-Za-z0-9_]{0,62}$/.test(entry.key)) {
+    if (!recordFieldPattern.test(entry.key)) {
       reading.problems.add(
         entry.path,
         entry.keyAt,

@@ -7,6 +7,7 @@ import {
   type Template,
 } from '#sonar/contracts/definition.ts';
 import { namePattern } from '#sonar/contracts/names.ts';
+import type { RecordTypes } from '#sonar/domain/records-declared.ts';
 import type { Entry, FieldReading } from './field-reading.ts';
 import { fieldTables, maxBatchSize, splitPattern, variablePattern } from './fields.ts';
 import { readOutputs } from './read-output.ts';
@@ -65,7 +66,12 @@ function readRetry(reading: FieldReading, place: Entry | undefined, defaults: Re
   return { max: reading.whole(fields.max, 0, maxRetries) ?? defaults.max, backoffMs, maxBackoffMs };
 }
 
-export function readStep(reading: FieldReading, entry: Entry, defaults: StepDefaults): StepDraft {
+export function readStep(
+  reading: FieldReading,
+  entry: Entry,
+  defaults: StepDefaults,
+  types: RecordTypes,
+): StepDraft {
   const fields = reading.fields(entry, fieldTables.step);
   const templates: PlacedTemplate[] = [];
   const template = (place: Place | undefined, use: TemplateUse): Template | null => {
@@ -85,7 +91,7 @@ export function readStep(reading: FieldReading, entry: Entry, defaults: StepDefa
   }
   const needs = reading.named(fields.needs, 'a step');
   const inputs = reading.named(fields.inputs, 'an input').map((input) => readInput(reading, input));
-  const outputs = readOutputs(reading, fields.outputs);
+  const outputs = readOutputs(reading, fields.outputs, types);
   const foreach = fields.foreach === undefined ? null : readForeach(reading, fields.foreach);
   const env = readEnv(reading, fields.env, template);
   const step: Step = {

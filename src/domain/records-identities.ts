@@ -32,12 +32,12 @@ export const builtInTypes = {
 } as const satisfies Record<RecordType, RecordTypeSpec>;
 
 /** Text of a field for a message; long or hostile values are cut. */
-const shown = (value: JsonValue | undefined): string => JSON.stringify(value ?? null).slice(0, 100);
+export const shown = (value: JsonValue | undefined): string => JSON.stringify(value ?? null).slice(0, 100);
 
 const textOf = (value: JsonValue | undefined): string => (typeof value === 'string' ? value.trim() : '');
 
 /** A part of a key before its last: without blanks, so that parts cannot run into each other. */
-const keyPart = (text: string): string =>
+export const keyPart = (text: string): string =>
   text.replaceAll('%', '%25').replaceAll(/\s/gu, (blank) => encodeURIComponent(blank));
 
 function domainIdentity(fields: Fields): Identity | Refusal {

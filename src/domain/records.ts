@@ -2,7 +2,7 @@
 // Uses node:crypto, so workflows must not import it.
 import { createHash } from 'node:crypto';
 import type { JsonValue } from '#sonar/contracts/definition.ts';
-import type { RecordDraft, RecordType } from '#sonar/contracts/records.ts';
+import type { RecordDraft } from '#sonar/contracts/records.ts';
 import { builtInTypes, type RecordTypeSpec } from './records-identities.ts';
 import { storableObject, storableText } from './records-storable.ts';
 
@@ -14,27 +14,24 @@ const maxSets = 16;
 const maxSetInput = 256;
 const maxSetValueLength = 1024;
 
-export interface KeyedRecord<Type extends string = RecordType> {
-  type: Type;
+export interface KeyedRecord {
+  type: string;
   key: string;
   /** Storable, without nulls, the identity fields in their normal form. */
   fields: Record<string, JsonValue>;
   sets: Record<string, string[]>;
 }
 
-type Keyed<Type extends string> = ({ ok: true } & KeyedRecord<Type>) | { ok: false; reason: string };
+type Keyed = ({ ok: true } & KeyedRecord) | { ok: false; reason: string };
 
-/** The record's key and its normalized, storable fields; or why it has none. */
-export function recordKey(draft: RecordDraft): Keyed<RecordType>;
-/** @param types the types that are known here: `builtInTypes`, and what a definition declares. */
-export function recordKey<Type extends string>(
-  draft: RecordDraft<Type>,
-  types: Readonly<Record<Type, RecordTypeSpec>>,
-): Keyed<Type>;
+/**
+ * The record's key and its normalized, storable fields; or why it has none.
+ * @param types the types that are known here: `builtInTypes`, and what a definition declares.
+ */
 export function recordKey(
   draft: RecordDraft<string>,
   types: Readonly<Record<string, RecordTypeSpec>> = builtInTypes,
-): Keyed<string> {
+): Keyed {
   const spec = Object.hasOwn(types, draft.type) ? types[draft.type] : undefined;
   if (spec === undefined) return { ok: false, reason: `${draft.type}: there is no such record type` };
   const identity = spec.identify(draft.fields);

@@ -1,9 +1,11 @@
 // A definition's text and its files become a revision; the same again are the same revision.
 import { createHash } from 'node:crypto';
 import type { Definition, JsonValue } from '#sonar/contracts/definition.ts';
+import type { RecordDeclaration } from '#sonar/contracts/record-declaration.ts';
 import type { UploadedFiles } from '#sonar/contracts/scan-api.ts';
-import type { Database } from '#sonar/db/pool.ts';
+import type { Database, Db } from '#sonar/db/pool.ts';
 import { compileDefinition } from '#sonar/definition/compile.ts';
+import { problemAt } from '#sonar/definition/problem-at.ts';
 import { canonicalJson } from '#sonar/domain/inventory-fold.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import {
@@ -13,6 +15,7 @@ import {
   lockDefinition,
   type RevisionRow,
 } from '#sonar/stores/definitions.ts';
+import { declaredTypes, declareTypes } from '#sonar/stores/record-types.ts';
 import { insertDefinitionFiles, knownFiles, type NewDefinitionFile } from '#sonar/stores/stored-files.ts';
 
 type Problem = { path: string; message: string; hint: string | null };
@@ -46,10 +49,40 @@ export async function applyDefinition(
       filesSha256,
       compiled: definition,
     });
+    await declareRecordTypes(tx, workspaceId, definition, source);
     if (files.length > 0) await insertDefinitionFiles(tx, next, files);
     return (await findRevision(tx, workspaceId, definition.name, latest + 1)) as RevisionRow;
   });
 }
+
+/** A type's key tells its records apart for good: with two meanings one thing would be two records, and two things one. */
+async function declareRecordTypes(
+  tx: Db,
+  workspaceId: string,
+  { name, records = {} }: Definition,
+  source: string,
+): Promise<void> {
+  if (Object.keys(records).length === 0) return;
+  await declareTypes(tx, workspaceId, name, records);
+  const problems = (await declaredTypes(tx, workspaceId)).flatMap((row) => {
+    const own = Object.hasOwn(records, row.name) ? records[row.name] : undefined;
+    if (own === undefined || canonicalJson({ ...own }) === canonicalJson({ ...row.declaration })) return [];
+    const message = `the definition \`${row.declared_by}\` declares \`${row.name}\` in another way: ${meaningOf(row.declaration)}`;
+    return problemAt(
+      source,
+      ['records', row.name],
+      message,
+      'declare it in the same way, or give yours another name',
+    );
+  });
+  if (problems.length > 0) throw withProblems(problems);
+}
+
+const meaningOf = ({ key, normalize }: RecordDeclaration): string =>
+  [
+    `key: [${key.join(', ')}]`,
+    ...Object.entries(normalize).map(([field, form]) => `${field} as ${form}`),
+  ].join(', ');
 
 const digestOf = (content: JsonValue): string =>
   createHash('sha256').update(canonicalJson(content)).digest('hex');

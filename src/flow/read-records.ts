@@ -4,6 +4,8 @@ import type { ReadEvent } from '#sonar/contracts/records.ts';
 import type { Database } from '#sonar/db/pool.ts';
 import { orderKeyOf, partOf } from '#sonar/domain/inventory-fold.ts';
 import { recordKey } from '#sonar/domain/records.ts';
+import { knownTypes, type RecordTypes } from '#sonar/domain/records-declared.ts';
+import { builtInTypes } from '#sonar/domain/records-identities.ts';
 import { safeSample, storableText } from '#sonar/domain/records-storable.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { readerFor } from '#sonar/readers/registry.ts';
@@ -16,6 +18,8 @@ import { readVerified } from './read-output.ts';
 
 export interface RecordReading {
   row: FinalizationRow;
+  /** Those that the result's own revision knows. */
+  types: RecordTypes;
   /** What is not written yet. */
   observations: NewObservation[];
   records: number;
@@ -27,6 +31,7 @@ export interface RecordReading {
 
 export const beginReading = (row: FinalizationRow): RecordReading => ({
   row,
+  types: builtInTypes,
   observations: [],
   records: 0,
   bad: 0,
@@ -62,6 +67,7 @@ export async function readRecords(
       'internal',
       `definition ${row.definition_name} has no step ${row.step} in revision ${row.definition_revision}`,
     );
+  reading.types = knownTypes(revision?.compiled.records);
   for (const output of step.outputs) {
     if (!output.read) continue;
     const files = await outputFilesOf(parts.database, row.attempt_id, output.name);
@@ -128,7 +134,7 @@ function observe(
 ): NewObservation[] {
   const { row } = reading;
   return event.records.flatMap((draft, index) => {
-    const keyed = recordKey(draft);
+    const keyed = recordKey(draft, reading.types);
     if (!keyed.ok) {
       reading.bad += 1;
       warn(reading, `${file.path}: ${keyed.reason}`);

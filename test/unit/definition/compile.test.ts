@@ -265,6 +265,7 @@ test('the JSON Schema names every field that is read, and none that is not', () 
     'inputs',
     'files',
     'defaults',
+    'records',
     'scope',
     'steps',
   ]);

@@ -13,6 +13,7 @@ const titles: Record<keyof typeof fieldTables, string> = {
   foreach: '`foreach`',
   stepInput: '`inputs.NAME` of a step',
   output: '`outputs.NAME`',
+  record: '`records.NAME`',
   read: '`read`, where it is no name',
 };
 

@@ -174,7 +174,7 @@ describe('keys', () => {
       fields: { name: 'b', size: 1 },
       sets: {},
     });
-    expect(recordKey<string>({ type: 'toString', fields: {} }, types)).toEqual({
+    expect(recordKey({ type: 'toString', fields: {} }, types)).toEqual({
       ok: false,
       reason: 'toString: there is no such record type',
     });
