@@ -13,11 +13,13 @@ const sameInterruptionMs = 700;
 export interface StayOptions {
   /** For a start that does not hear the signal: how long after it the process ends, as if it had crashed. */
   startGraceMs?: number;
+  /** The second interruption stops it again, which it takes for "at once"; only the third ends the process. */
+  stopAgain?: boolean;
 }
 
 /**
  * Starts something and stays until it is done. The first Ctrl-C (or SIGTERM) aborts the start or stops it
- * in order; the second ends the process at once.
+ * in order; the second ends the process at once, or stops it once more where it can be stopped harder.
  */
 export async function stayUntilStopped(
   session: Session,
@@ -27,23 +29,31 @@ export async function stayUntilStopped(
   const { onInterrupt, exitNow } = session.surroundings;
   const interruption = new AbortController();
   const interrupted = Promise.withResolvers<'interrupted'>();
-  let firstAt: number | null = null;
+  let lastAt: number | null = null;
+  let interruptions = 0;
+  let stopHarder: (() => void) | undefined;
   let giveUp: NodeJS.Timeout | undefined;
   let started = false;
   const settled = onInterrupt(() => {
     const now = performance.now();
-    if (firstAt === null) {
-      firstAt = now;
+    const again = lastAt === null || now - lastAt > sameInterruptionMs;
+    if (!again) return;
+    lastAt = now;
+    interruptions += 1;
+    if (interruptions === 1) {
       session.hint('stopping in order; Ctrl-C again ends it at once');
       interruption.abort();
       interrupted.resolve('interrupted');
       if (!started && options.startGraceMs !== undefined)
         giveUp = setTimeout(() => exitNow(exitCodes.interrupted), options.startGraceMs);
-    } else if (now - firstAt > sameInterruptionMs) exitNow(exitCodes.interrupted);
+    } else if (interruptions === 2 && options.stopAgain === true && stopHarder !== undefined) stopHarder();
+    else exitNow(exitCodes.interrupted);
   });
   try {
     const running = await start(interruption.signal).finally(() => clearTimeout(giveUp));
     started = true;
+    // Its faults are those of the first stop, which is waited for.
+    stopHarder = () => void running.stop().catch(() => undefined);
     const first = await Promise.race([running.done, interrupted.promise]);
     if (first !== 'interrupted') return first;
     await running.stop();

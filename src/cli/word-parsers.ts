@@ -1,6 +1,7 @@
 // Parsers of single words of a command line; commander tells their faults with the option's name.
 import { type Command, InvalidArgumentError } from 'commander';
 import { uuidPattern } from '#sonar/contracts/ids.ts';
+import { parseDuration } from '#sonar/definition/duration.ts';
 
 export interface PageOptions {
   limit: number;
@@ -18,6 +19,13 @@ export function positiveInteger(word: string): number {
   const value = Number(word);
   if (!/^\d+$/.test(word) || value < 1 || !Number.isSafeInteger(value))
     throw new InvalidArgumentError('Give a whole number from 1.');
+  return value;
+}
+
+/** Milliseconds of `90s`, `30m` or `1h30m`. */
+export function duration(word: string): number {
+  const value = parseDuration(word);
+  if (value === null) throw new InvalidArgumentError('Give a duration like 90s, 30m or 6h.');
   return value;
 }
 

@@ -4,6 +4,7 @@ import { environment as names } from '#sonar/contracts/names.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { createLogger } from '#sonar/platform/logger.ts';
 import { workerConfigSchema } from '#sonar/worker/config.ts';
+import { type SpotMode, spotEndpoint } from '#sonar/worker/spot-host.ts';
 import { createWorker, workerExitCodes } from '#sonar/worker/worker.ts';
 
 export interface TagWorkerOptions {
@@ -12,11 +13,14 @@ export interface TagWorkerOptions {
   slots: number;
   /** Absolute path. */
   directory: string;
+  drainMs?: number;
+  maxLifetimeMs?: number | undefined;
+  spot?: SpotMode;
 }
 
 /** @throws SonarError `configuration` naming what is missing, and what the worker's start throws. */
 export async function startTagWorker(
-  options: TagWorkerOptions,
+  { spot = 'auto', ...options }: TagWorkerOptions,
   environment: NodeJS.ProcessEnv,
 ): Promise<{ stop(): Promise<void>; done: Promise<number> }> {
   const parsed = workerConfigSchema.safeParse({
@@ -26,6 +30,7 @@ export async function startTagWorker(
     amqpUrl: environment[names.amqpUrl],
     location: environment.SONAR_WORKER_LOCATION ?? hostname(),
     image: environment.SONAR_WORKER_IMAGE ?? '',
+    metadataUrl: spotEndpoint(spot, environment),
   });
   if (!parsed.success) {
     const faults = parsed.error.issues.map(
@@ -51,5 +56,7 @@ const variables: Record<string, string> = {
   tags: '--tags',
   slots: '--slots',
   directory: '--dir',
+  drainMs: '--drain',
+  maxLifetimeMs: '--max-lifetime',
 };
 const variableOf = (field: string): string => variables[field] ?? field;

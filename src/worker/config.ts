@@ -64,6 +64,16 @@ export const workerConfigSchema = z.strictObject({
     .int()
     .min(0)
     .default(60 * seconds),
+  /** The instance metadata service of a machine that may be taken away; null where there is none to ask. */
+  metadataUrl: z
+    .url({ protocol: /^https?$/ })
+    .nullable()
+    .default(null),
+  /** EC2 asks for 5 s. */
+  metadataEveryMs: z
+    .int()
+    .min(1)
+    .default(5 * seconds),
   retryFirstMs: z.int().min(1).default(250),
   retryMaxMs: z
     .int()

@@ -63,25 +63,51 @@ export function endRecordedGroups(directory: string): number {
   return ended;
 }
 
+/** A process that is being born while `/proc` is read may be missed once, not again and again. */
+const maxSweeps = 5;
+
 /**
- * Kills processes that left their group (a daemon with a session of its own): every command is started with HOME
- * below the worker's folder, and children inherit it. Linux only, and a process that changed its environment
- * cannot be told. Returns how many were killed.
+ * Kills processes by what their environment says of them: those that left their group (a daemon with a session of
+ * its own), and those whose group nobody came to record. Every command is started with HOME at its folder, and
+ * children inherit it. Linux only, and a process that changed its environment cannot be told. Returns how many were
+ * killed.
  */
-export function endProcessesAtHome(homePrefix: string): number {
+export function endProcessesWith(isOurs: (variable: string) => boolean): number {
   if (process.platform !== 'linux') return 0;
-  let ended = 0;
+  const ended = new Set<number>();
+  for (let sweep = 0; sweep < maxSweeps; sweep += 1) {
+    const found = processesWith(isOurs);
+    if (found.length === 0) break;
+    for (const pid of found) if (kill(pid)) ended.add(pid);
+  }
+  return ended.size;
+}
+
+/** Those whose HOME begins with one of the prefixes. */
+export function endProcessesAtHome(...homePrefixes: string[]): number {
+  if (homePrefixes.length === 0) return 0;
+  return endProcessesWith((variable) => homePrefixes.some((prefix) => variable.startsWith(`HOME=${prefix}`)));
+}
+
+function processesWith(isOurs: (variable: string) => boolean): number[] {
+  const found: number[] = [];
   for (const name of readdirSync('/proc')) {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) continue;
     try {
-      const environ = readFileSync(`/proc/${name}/environ`, 'latin1');
-      if (!environ.split('\0').some((entry) => entry.startsWith(`HOME=${homePrefix}`))) continue;
-      process.kill(pid, 'SIGKILL');
-      ended += 1;
+      if (readFileSync(`/proc/${name}/environ`, 'latin1').split('\0').some(isOurs)) found.push(pid);
     } catch {
       // It ended meanwhile, or belongs to somebody else.
     }
   }
-  return ended;
+  return found;
+}
+
+function kill(pid: number): boolean {
+  try {
+    process.kill(pid, 'SIGKILL');
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -31,7 +31,7 @@ process.on('message', (message: ToHelper) => {
 // The worker died or let go: whatever still runs has nobody to answer to.
 process.on('disconnect', () => {
   for (const { pid } of running.values()) signalGroup(pid, 'SIGKILL');
-  for (const { cwd } of running.values()) endProcessesAtHome(cwd);
+  endProcessesAtHome(...[...running.values()].map(({ cwd }) => cwd));
   process.exit(0);
 });
 

@@ -1,9 +1,10 @@
 // The worker's side of the spawn helper: forks it, forks another when it dies, and knows what ran under it.
 import { type ChildProcess, fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '#sonar/platform/logger.ts';
 import { pause } from '#sonar/platform/wait.ts';
-import { endRecordedGroups } from './process-trace.ts';
+import { endProcessesWith, endRecordedGroups } from './process-trace.ts';
 import type { CommandEnd, FromHelper, SpawnRequest } from './spawn-protocol.ts';
 
 /** `helper_lost`: the helper was killed; its commands have been killed too, and what they did is unknown. */
@@ -27,10 +28,13 @@ export interface Spawner {
 
 const helperPath = fileURLToPath(new URL('./spawn-helper-process.ts', import.meta.url));
 const stopTimeoutMs = 5_000;
+/** In the helper's environment alone: a command gets one of its own with `exec`. */
+const markVariable = 'SONAR_SPAWN_HELPER';
 
 /** `groups` is the folder in which process groups are recorded. */
 export function createSpawner(groups: string, log: Logger): Spawner {
   interface Run {
+    cwd: string;
     onSpawned: (pid: number) => void;
     resolve: (end: RunEnd) => void;
   }
@@ -41,10 +45,11 @@ export function createSpawner(groups: string, log: Logger): Spawner {
 
   function ensureHelper(): ChildProcess {
     if (helper !== null) return helper;
+    const mark = `${markVariable}=${randomUUID()}`;
     const child = fork(helperPath, [], {
       // The token and the broker's password are in this process's environment; a command must find neither in
       // its parent's.
-      env: { PATH: process.env.PATH ?? '' },
+      env: { PATH: process.env.PATH ?? '', [markVariable]: mark.slice(mark.indexOf('=') + 1) },
       execArgv: ['--disable-warning=ExperimentalWarning'],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       // Out of reach of the terminal's signals to the worker's group.
@@ -64,24 +69,29 @@ export function createSpawner(groups: string, log: Logger): Spawner {
     );
     gone = new Promise((resolve) => {
       child.once('exit', (exitCode, signal) => {
-        lost(child, exitCode, signal);
+        lost(child, mark, { exitCode, signal });
         resolve();
       });
     });
     return child;
   }
 
-  function lost(child: ChildProcess, exitCode: number | null, signal: string | null): void {
+  function lost(
+    child: ChildProcess,
+    mark: string,
+    end: { exitCode: number | null; signal: string | null },
+  ): void {
     if (helper === child) helper = null;
     const orphans = [...runs.values()];
     runs.clear();
     if (!stopping)
-      log.error(
-        { operation: 'spawn_helper_lost', exitCode, signal, commands: orphans.length },
-        'spawn helper lost',
-      );
+      log.error({ operation: 'spawn_helper_lost', ...end, commands: orphans.length }, 'spawn helper lost');
     // The end of a command is reported only when nothing of it runs any more.
     endRecordedGroups(groups);
+    // A helper that was killed between `fork` and its record left a group that no file names: before `exec` it shows
+    // the helper's environment, after it the command's.
+    const homes = new Set(orphans.map(({ cwd }) => `HOME=${cwd}`));
+    endProcessesWith((variable) => variable === mark || homes.has(variable));
     for (const run of orphans) run.resolve({ kind: 'helper_lost' });
   }
 
@@ -94,7 +104,7 @@ export function createSpawner(groups: string, log: Logger): Spawner {
       // A helper forked now would outlive the worker's stop.
       if (stopping) return { ended: Promise.resolve({ kind: 'helper_lost' }), end: () => undefined };
       const { promise, resolve } = Promise.withResolvers<RunEnd>();
-      runs.set(request.id, { onSpawned, resolve });
+      runs.set(request.id, { cwd: request.cwd, onSpawned, resolve });
       const child = ensureHelper();
       // A helper that died this moment is handled by its exit.
       child.send({ type: 'spawn', groups, ...request }, () => undefined);

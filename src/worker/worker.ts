@@ -1,12 +1,8 @@
 // The tag worker: pulls commands from the broker, runs them, and tells the api. It reaches nothing else but
-// presigned URLs. How it ends: drained by `stop`, at once by a second `stop`, or by Sonar's word.
+// presigned URLs. How it ends: drained by `stop`, by its lifetime or because its machine will be taken, at once by a
+// second `stop`, or by Sonar's word.
 import type { IncarnationId } from '#sonar/contracts/ids.ts';
-import {
-  messageVersion,
-  type PulseAnswer,
-  type Registration,
-  type Release,
-} from '#sonar/contracts/worker-api.ts';
+import { messageVersion, type PulseAnswer, type Registration } from '#sonar/contracts/worker-api.ts';
 import { messageOf, SonarError } from '#sonar/platform/errors.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import type { Logger } from '#sonar/platform/logger.ts';
@@ -16,6 +12,7 @@ import { createApiClient } from './api-client.ts';
 import { type AttemptsInHand, createAttemptsInHand } from './attempts-in-hand.ts';
 import type { WorkerConfig } from './config.ts';
 import { makeDirectories, type WorkerDirectories } from './directories.ts';
+import { createDrainBound, type DrainBound, type DrainEnd, drainOfWarning } from './drain-bound.ts';
 import { createGate, untilAborted, within } from './gate.ts';
 import { takeLock } from './lock.ts';
 import { clearDirectories, endPredecessorProcesses, resendStoredResults } from './predecessor.ts';
@@ -24,16 +21,18 @@ import { refusal, registerWorker } from './registration.ts';
 import { createSharedFiles } from './shared-files.ts';
 import { runSlot } from './slots.ts';
 import { createSpawner } from './spawner.ts';
+import { createSpotMetadata } from './spot-metadata.ts';
+import { type SpotWarning, watchSpot } from './spot-watch.ts';
 import type { WorkerParts } from './worker-parts.ts';
 
 export type WorkerEnd =
-  | { reason: 'stopped' | 'max_lifetime' }
+  | { reason: 'stopped' | 'max_lifetime' | 'spot' }
   /** Another machine registered this name. */
   | { reason: 'replaced' }
   | { reason: 'fault'; error: SonarError };
 
 /** What the process ends with, so that a supervisor can tell an end it should not undo. */
-export const workerExitCodes = { stopped: 0, max_lifetime: 0, fault: 1, replaced: 7 } as const;
+export const workerExitCodes = { stopped: 0, max_lifetime: 0, spot: 0, fault: 1, replaced: 7 } as const;
 
 export interface TagWorker extends Service {
   readonly incarnationId: string;
@@ -44,10 +43,13 @@ export interface TagWorker extends Service {
 /** Beyond the grace of its command, for an attempt to be ended and released, or its result to be sent. */
 const releaseBoundMs = 15_000;
 const forcedBoundMs = 5_000;
+/** How long a start waits to hear whether the machine is about to go: longer than one look may take. */
+const firstLookMs = 5_000;
 
 /**
  * `puller` is for tests. A first `stop` drains: no new work, `drainMs` for what runs, then end and release. A second
- * one ends and releases at once. `start` throws what makes a start pointless: a refused token, a name in use.
+ * one ends and releases at once. `start` throws what makes a start pointless: a refused token, a name in use. On a
+ * machine that is about to be taken it registers nothing, and `done` says `spot`.
  */
 export function createWorker(config: WorkerConfig, parts: { log: Logger; puller?: Puller }): TagWorker {
   const incarnationId = newId<IncarnationId>();
@@ -76,7 +78,9 @@ export function createWorker(config: WorkerConfig, parts: { log: Logger; puller?
   };
   let live: { attempts: AttemptsInHand; pulses: Pulses } | null = null;
   let lifetime: NodeJS.Timeout | undefined;
+  let bound: DrainBound | null = null;
   let ending: Promise<void> | null = null;
+  let stops = 0;
   const cleanups: (() => Promise<unknown>)[] = [];
 
   async function cleanUp(): Promise<void> {
@@ -94,10 +98,31 @@ export function createWorker(config: WorkerConfig, parts: { log: Logger; puller?
     await resendStoredResults(directories, api, config, log, pulling.signal);
     if (pulling.signal.aborted) return;
     await clearDirectories(directories, log);
+    await watchMachine();
+    if (pulling.signal.aborted) return;
     const answer = await registerWorker(registration, api, config, log, pulling.signal);
     if (answer === null) return;
     log.info({ operation: 'worker_registered', tags: config.tags, slots: config.slots }, 'registered');
     open(directories, answer);
+  }
+
+  /** Resolves after the first look. */
+  async function watchMachine(): Promise<void> {
+    if (config.metadataUrl === null) return;
+    const first = Promise.withResolvers<void>();
+    const watching = watchSpot(
+      createSpotMetadata(config.metadataUrl),
+      { warned: onSpotWarning, looked: first.resolve },
+      { everyMs: config.metadataEveryMs, log, signal: letGo.signal },
+    );
+    cleanups.push(() => watching);
+    await within(first.promise, firstLookMs);
+  }
+
+  function onSpotWarning(warning: SpotWarning): void {
+    const end = drainOfWarning(warning, config.termGraceMs, Date.now());
+    bound?.tighten(end);
+    void finish({ reason: 'spot' }, end);
   }
 
   function open(directories: WorkerDirectories, answer: { secret: string; pulseEveryMs: number }): void {
@@ -136,7 +161,7 @@ export function createWorker(config: WorkerConfig, parts: { log: Logger; puller?
     );
     if (config.maxLifetimeMs !== undefined)
       lifetime = setTimeout(
-        () => void finish({ reason: 'max_lifetime' }, 'max_lifetime'),
+        () => void finish({ reason: 'max_lifetime' }, drainFor('max_lifetime')),
         config.maxLifetimeMs,
       );
   }
@@ -176,39 +201,50 @@ export function createWorker(config: WorkerConfig, parts: { log: Logger; puller?
   async function abandon(end: WorkerEnd): Promise<void> {
     pulling.abort();
     letGo.abort();
-    await finish(end, 'shutdown');
+    await finish(end, drainFor('shutdown'));
   }
 
-  function finish(end: WorkerEnd, reason: Release['reason']): Promise<void> {
-    ending ??= drainAndClose(end, reason);
+  const drainFor = (reason: DrainEnd['reason']): DrainEnd => ({
+    reason,
+    forMs: config.drainMs,
+    graceMs: config.termGraceMs,
+  });
+
+  function finish(end: WorkerEnd, drainEnd: DrainEnd): Promise<void> {
+    ending ??= drainAndClose(end, drainEnd);
     return ending;
   }
 
-  async function drainAndClose(end: WorkerEnd, reason: Release['reason']): Promise<void> {
+  async function drainAndClose(end: WorkerEnd, drainEnd: DrainEnd): Promise<void> {
     clearTimeout(lifetime);
     pulling.abort();
-    if (live !== null && !letGo.signal.aborted) await drain(live.attempts, live.pulses, reason);
+    // Whoever asks for the end while the worker starts is heard when the start has noticed.
+    await starting?.catch(() => undefined);
+    bound = createDrainBound(drainEnd);
+    if (live !== null && !letGo.signal.aborted) await drain(live.attempts, live.pulses, bound);
+    bound.clear();
     letGo.abort();
     await cleanUp();
     log.info({ operation: 'worker_ended', reason: end.reason }, 'worker ended');
     done.resolve(end);
   }
 
-  async function drain(attempts: AttemptsInHand, pulses: Pulses, reason: Release['reason']): Promise<void> {
-    log.info({ operation: 'worker_draining', reason, attempts: attempts.ids().length }, 'draining');
+  async function drain(attempts: AttemptsInHand, pulses: Pulses, until: DrainBound): Promise<void> {
+    log.info(
+      { operation: 'worker_draining', reason: until.end.reason, attempts: attempts.ids().length },
+      'draining',
+    );
     pulses.now();
-    const bound = AbortSignal.any([forcing.signal, letGo.signal, AbortSignal.timeout(config.drainMs)]);
-    await untilAborted(attempts.drained(), bound);
+    const over = AbortSignal.any([until.signal, forcing.signal, letGo.signal]);
+    await untilAborted(attempts.drained(), over);
     if (letGo.signal.aborted) return;
-    attempts.endAll({ kind: 'release', reason }, forcing.signal.aborted ? 0 : config.termGraceMs);
+    const { reason, graceMs } = until.end;
+    attempts.endAll({ kind: 'release', reason }, forcing.signal.aborted ? 0 : graceMs);
     // Forced meanwhile: the grace is over for what still runs.
     forcing.signal.addEventListener('abort', () => attempts.endAll({ kind: 'release', reason }, 0), {
       once: true,
     });
-    await within(
-      attempts.drained(),
-      forcing.signal.aborted ? forcedBoundMs : config.termGraceMs + releaseBoundMs,
-    );
+    await within(attempts.drained(), forcing.signal.aborted ? forcedBoundMs : graceMs + releaseBoundMs);
   }
 
   let starting: Promise<void> | null = null;
@@ -235,10 +271,11 @@ export function createWorker(config: WorkerConfig, parts: { log: Logger; puller?
       }
     },
     async stop() {
-      if (ending !== null || pulling.signal.aborted) forcing.abort();
-      pulling.abort();
-      await starting?.catch(() => undefined);
-      await finish({ reason: 'stopped' }, 'shutdown');
+      stops += 1;
+      if (stops > 1) forcing.abort();
+      // A drain for another reason may have no bound, or a later one.
+      bound?.tighten(drainFor('shutdown'));
+      await finish({ reason: 'stopped' }, drainFor('shutdown'));
     },
   };
 }

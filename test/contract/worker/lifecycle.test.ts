@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isSonarError } from '#sonar/platform/errors.ts';
 import { workerExitCodes } from '#sonar/worker/worker.ts';
+import { startLong } from './long-command.ts';
 import { problem } from './scripted-api.ts';
-import { poll } from './watch.ts';
 import { openWorkbench, type Workbench } from './workbench.ts';
 
 const shell = (script: string) => ['/bin/sh', '-c', script];
@@ -12,21 +12,6 @@ const listed = (bench: Workbench, attemptId: string) =>
   bench.watch.until('a pulse lists the attempt', () =>
     bench.api.of('pulse').some(({ attempts }) => attempts.includes(attemptId)),
   );
-
-/** A command that says that it runs, and for how it ends. */
-async function startLong(bench: Workbench, script = 'exec sleep 300') {
-  const mark = join(bench.directory, 'mark');
-  const message = bench.message(shell(`echo x > ${mark}; ${script}`));
-  bench.puller.push(message);
-  await poll('the command runs', () => {
-    try {
-      return readFileSync(mark, 'utf8') !== '';
-    } catch {
-      return false;
-    }
-  });
-  return message;
-}
 
 test('an api that is away is waited for', async () => {
   await using bench = await openWorkbench();

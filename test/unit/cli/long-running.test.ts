@@ -75,6 +75,32 @@ test('the second ends at once, but not the same one that came twice', async () =
   }
 });
 
+test('what can be stopped harder is, by the second; the third ends the process', async () => {
+  const clock = jest.spyOn(performance, 'now');
+  try {
+    const stay = new Stay();
+    const code = stay.run(undefined, { stopAgain: true });
+    // The start is over.
+    await new Promise((resolve) => setImmediate(resolve));
+    const interruptAt = async (ms: number): Promise<void> => {
+      clock.mockReturnValue(ms);
+      stay.interrupt();
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    await interruptAt(1000);
+    await interruptAt(1002);
+    expect([stay.stopped, stay.exits]).toEqual([1, []]);
+    await interruptAt(3000);
+    expect([stay.stopped, stay.exits]).toEqual([2, []]);
+    await interruptAt(5000);
+    expect(stay.exits).toEqual([130]);
+    stay.done.resolve(0);
+    expect(await code).toBe(0);
+  } finally {
+    clock.mockRestore();
+  }
+});
+
 test('Ctrl-C during the start aborts it, without a fault', async () => {
   const stay = new Stay();
   const code = stay.run(async (signal) => {
