@@ -24,7 +24,7 @@ export function readCursor(after: string | undefined): string | undefined {
   return cursor;
 }
 
-const foreignCursor = (): SonarError =>
+export const foreignCursor = (): SonarError =>
   new SonarError('invalid', '"after" is not a cursor that this api gave');
 
 export function cursorId(after: string | undefined): string | null {

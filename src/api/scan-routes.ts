@@ -11,6 +11,7 @@ import {
 } from '#sonar/contracts/scan-api.ts';
 import { isScanOpen } from '#sonar/domain/scan-states.ts';
 import { cancelScan } from '#sonar/flow/cancel-scan.ts';
+import { deleteScan } from '#sonar/flow/delete-scan.ts';
 import { pauseScan } from '#sonar/flow/pause-scan.ts';
 import { retryTasks } from '#sonar/flow/retry-tasks.ts';
 import { startScan } from '#sonar/flow/start-scan.ts';
@@ -81,6 +82,17 @@ export function scanRoutes(instance: FastifyInstance, parts: ApiParts): void {
       );
       parts.waker.wake(scan.scan_id);
       return scanView(cancelled);
+    },
+  );
+
+  app.delete(
+    '/v1/scans/:id',
+    { ...operator, schema: { params: byId, response: { 202: scanSchema } } },
+    async (request, reply) => {
+      const scan = await scanOf(database, request.token.workspace_id, request.params.id);
+      const deleted = await deleteScan(database, scan.scan_id);
+      parts.log.info({ operation: 'scan_delete_asked', scanId: scan.scan_id, by: request.token.name });
+      return reply.status(202).send(scanView(deleted));
     },
   );
 

@@ -7,6 +7,7 @@ import { messageOf, SonarError } from '#sonar/platform/errors.ts';
 import type { Logger } from '#sonar/platform/logger.ts';
 import type { Service } from '#sonar/platform/service.ts';
 import type { ApiParts } from './api-parts.ts';
+import { attemptRoutes } from './attempt-routes.ts';
 import { createAuthentication } from './authentication.ts';
 import { definitionRoutes } from './definition-routes.ts';
 import { fleetRoutes } from './fleet-routes.ts';
@@ -121,6 +122,7 @@ export async function buildApp(parts: ApiParts): Promise<FastifyInstance> {
   definitionRoutes(app, parts);
   scanRoutes(app, parts);
   taskRoutes(app, parts);
+  attemptRoutes(app, parts);
   inventoryRoutes(app, parts);
   poisonRoutes(app, parts);
   fleetRoutes(app, parts);

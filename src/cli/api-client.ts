@@ -29,6 +29,15 @@ import {
   workerListSchema,
 } from '#sonar/contracts/scan-api.ts';
 import type { ScanStatus, TaskStatus } from '#sonar/contracts/states.ts';
+import {
+  type AttemptView,
+  attemptListSchema,
+  type OutputView,
+  outputListSchema,
+  outputPlaceSchema,
+  scanEventListSchema,
+  taskLogsSchema,
+} from '#sonar/contracts/task-api.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { faultOfAnswer, faultOfSilence } from './api-fault.ts';
 import type { Connection } from './connection.ts';
@@ -47,7 +56,7 @@ const defaultTimeoutMs = 30_000;
 
 type Query = Record<string, string | number | undefined>;
 interface Call {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'DELETE';
   path: string;
   /** For messages: "may not …", "failed to …". */
   what: string;
@@ -151,6 +160,12 @@ export function createApiClient(connection: Connection, options: ClientOptions =
     /** `id` may be `latest`. */
     scan: (id: string) => get(`/v1/scans/${encodeURIComponent(id)}`, 'read scans', scanDetailSchema),
     cancelScan: (id: string) => change(id, 'cancel', 'cancel a scan'),
+    /** One that has ended; from then on it is not found. */
+    deleteScan: (id: string) =>
+      ask(
+        { method: 'DELETE', path: `/v1/scans/${encodeURIComponent(id)}`, what: 'delete a scan' },
+        scanSchema,
+      ),
     /** Idempotent; what was dispatched goes on. */
     pauseScan: (id: string) => change(id, 'pause', 'pause a scan'),
     resumeScan: (id: string) => change(id, 'resume', 'resume a scan'),
@@ -161,6 +176,38 @@ export function createApiClient(connection: Connection, options: ClientOptions =
         retriedSchema,
       ),
     task: (id: string) => get(`/v1/tasks/${encodeURIComponent(id)}`, 'read tasks', taskSchema),
+    taskAttempts: (id: string) =>
+      list<Record<never, never>, AttemptView>(
+        `/v1/tasks/${encodeURIComponent(id)}/attempts`,
+        'read tasks',
+        attemptListSchema,
+      ),
+    taskLogs: (id: string, attempt?: number) =>
+      get(`/v1/tasks/${encodeURIComponent(id)}/logs${queryOf({ attempt })}`, 'read logs', taskLogsSchema),
+    taskOutputs: (
+      id: string,
+      filter: { attempt?: number | undefined; output?: string | undefined },
+      limit: number,
+      after: string | null = null,
+    ) =>
+      list<typeof filter, OutputView>(
+        `/v1/tasks/${encodeURIComponent(id)}/outputs`,
+        'read outputs',
+        outputListSchema,
+      ).take(filter, limit, after),
+    outputPlace: (id: string, file: { output: string; path: string; attempt: number }) =>
+      get(
+        `/v1/tasks/${encodeURIComponent(id)}/outputs/place${queryOf(file)}`,
+        'read outputs',
+        outputPlaceSchema,
+      ),
+    /** What happened since `after`; `next` goes on from there, now or later. */
+    scanEvents: (id: string, after: string | null, limit: number) =>
+      get(
+        `/v1/scans/${encodeURIComponent(id)}/events${queryOf({ after: after ?? undefined, limit })}`,
+        'read scans',
+        scanEventListSchema,
+      ),
     retryTask: (id: string) =>
       ask(
         { method: 'POST', path: `/v1/tasks/${encodeURIComponent(id)}/retry`, what: 'retry a task' },

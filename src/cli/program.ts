@@ -34,7 +34,8 @@ Exit codes: 0 ok or Completed, 1 another fault, 2 usage, 3 CompletedWithErrors, 
 /** Runs one command line, without the program's own two words in front, and gives the exit code. */
 export async function runCli(words: readonly string[], surroundings: Surroundings): Promise<number> {
   // Before the words are parsed it has to be known how a fault of theirs is told.
-  const json = words.includes('--json');
+  const options = words.includes('--') ? words.slice(0, words.indexOf('--')) : words;
+  const json = options.includes('--json');
   const { stdout, stderr } = surroundings;
   let exitCode: number = exitCodes.ok;
   const program = new Command('sonar');

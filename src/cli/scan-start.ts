@@ -39,10 +39,20 @@ export async function startScan(
     await uploadLists(client, large, workingDirectory),
     await uploadInputs(session, client, options.file ?? []),
   );
+  return begin(session, client, body, options.wait ?? false);
+}
+
+/** Starts the scan that the body asks for, and watches it to its end where that is wanted. */
+export async function begin(
+  session: Session,
+  client: ApiClient,
+  body: StartScan,
+  wait: boolean,
+): Promise<ExitCode> {
   const scan = await client.startScan(body).catch((error: unknown) => {
-    throw withWayOut(error, definition, body.clientKey as string);
+    throw withWayOut(error, body.definition, body.clientKey as string);
   });
-  if (options.wait) {
+  if (wait) {
     session.hint(`scan ${scan.id} of ${safeText(scan.definition)}`);
     return watchToItsEnd(session, scan.id, true);
   }
@@ -132,7 +142,9 @@ export async function watchToItsEnd(session: Session, id: string, reached: boole
     }
     session.answer(last, (detail) => [summaryOf(detail, Date.now())]);
     if (last.steps.some((step) => step.counts.failed > 0))
-      session.hint(`what failed: sonar task list --scan ${last.id} --status Failed`);
+      session.hint(
+        `what failed: sonar task list --scan ${last.id} --status Failed; what it said: sonar task logs ID`,
+      );
     if (Object.keys(last.records).length > 0)
       session.hint(`what was found: sonar inventory list --scan ${last.id}`);
     return code;

@@ -1,6 +1,10 @@
+import { once } from 'node:events';
+
 /** Where a command writes: a terminal, a pipe, or a test's list of texts. */
 export interface Sink {
   write(text: string): void;
+  /** Never to a terminal. Settles when more may be written. */
+  writeBytes(bytes: Uint8Array): Promise<void>;
   readonly isTerminal: boolean;
   /** Asked anew for each picture: a window may be resized. */
   size(): { columns: number; rows: number };
@@ -10,6 +14,9 @@ export interface Sink {
 export function sinkOf(stream: NodeJS.WriteStream): Sink {
   return {
     write: (text) => void stream.write(text),
+    async writeBytes(bytes) {
+      if (!stream.write(bytes)) await once(stream, 'drain');
+    },
     isTerminal: stream.isTTY,
     size: () => ({ columns: stream.columns || 80, rows: stream.rows || 24 }),
   };

@@ -29,6 +29,13 @@ export function duration(word: string): number {
   return value;
 }
 
+export function wholeNumber(word: string): number {
+  const value = Number(word);
+  if (!/^\d+$/.test(word) || !Number.isSafeInteger(value))
+    throw new InvalidArgumentError('Give a whole number from 0.');
+  return value;
+}
+
 /** 0 lets the system choose. */
 export function portNumber(word: string): number {
   const value = Number(word);

@@ -47,13 +47,16 @@ export const inputNamePattern = /^(?:_item|_batch|(?:_file-)?[a-z][a-z0-9_-]{0,6
 export const dispatchKey = (scanId: ScanId, taskId: TaskId, step: string): string =>
   `${scanId}/${taskId}/${step}`;
 
+/** All objects of a scan begin with it, and no others. */
+export const scanObjects = (workspaceId: string, scanId: ScanId): string => `${workspaceId}/scans/${scanId}/`;
+
 /** The attempt and the hash are in the key, so no upload can overwrite an accepted object. */
 export const outputObjectKey = (
   workspaceId: string,
   scanId: ScanId,
   attemptId: AttemptId,
   sha256: string,
-): string => `${workspaceId}/scans/${scanId}/${attemptId}/${sha256}`;
+): string => `${scanObjects(workspaceId, scanId)}${attemptId}/${sha256}`;
 
 /** What a person uploads: of each upload its own, so that a broken one is never in the way of a whole one. */
 export const uploadedObjectKey = (workspaceId: string, sha256: string, upload: string): string =>
@@ -61,7 +64,7 @@ export const uploadedObjectKey = (workspaceId: string, sha256: string, upload: s
 
 /** Made by Sonar itself for the tasks of a scan: batches and merged inputs. The same bytes are the same object. */
 export const inputObjectKey = (workspaceId: string, scanId: ScanId, sha256: string): string =>
-  `${workspaceId}/scans/${scanId}/inputs/${sha256}`;
+  `${scanObjects(workspaceId, scanId)}inputs/${sha256}`;
 
 /** Headers of the Standard Webhooks scheme, on every signed callback and pulse. */
 export const signatureHeaders = {

@@ -6,6 +6,7 @@ import { createApiServer } from '#sonar/api/server.ts';
 import type { ExecutorId } from '#sonar/contracts/ids.ts';
 import { taskQueues } from '#sonar/contracts/names.ts';
 import { createExecutorLease } from '#sonar/coordination/executor-lease.ts';
+import { workOffDeletion } from '#sonar/flow/delete-scan.ts';
 import { placementIsWanted, placeTasks } from '#sonar/flow/place-tasks.ts';
 import { publishOutbox } from '#sonar/flow/publish-outbox.ts';
 import { returnDeadLetter } from '#sonar/flow/return-dead-letter.ts';
@@ -35,6 +36,8 @@ export interface Served {
 const finalizerSlots = 8;
 /** Somebody may have ended the workflow that looks after the others. */
 const maintenanceEnsuredEveryMs = 60_000;
+// A scan that is deleted is hidden at once: nobody waits for the rest.
+const deletionsLookedForEveryMs = 15_000;
 const exitForcedMs = 5_000;
 
 /**
@@ -153,6 +156,13 @@ function executorServices(
           await parts.temporal.ensureMaintenance();
           return false;
         },
+      }),
+      createLoop({
+        name: 'deletion',
+        log: parts.log,
+        minRestMs: 1_000,
+        maxRestMs: deletionsLookedForEveryMs,
+        work: (signal) => workOffDeletion(parts, signal),
       }),
       createLoop({
         name: 'placement',

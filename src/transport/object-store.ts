@@ -1,6 +1,13 @@
 // Files of scans, in any server with S3's API.
 import type { Readable } from 'node:stream';
-import { GetObjectCommand, HeadBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import {
+  DeleteObjectsCommand,
+  GetObjectCommand,
+  HeadBucketCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { messageOf, SonarError } from '#sonar/platform/errors.ts';
 
@@ -19,6 +26,10 @@ export interface ObjectStore {
    * @throws SonarError `unreachable`.
    */
   write(key: string, body: Uint8Array | Readable, size: number): Promise<void>;
+  /** What is gone already counts as removed. At most a thousand keys. @throws SonarError `unreachable`. */
+  remove(keys: readonly string[]): Promise<void>;
+  /** Removes up to a thousand objects whose keys begin with `prefix`. @returns how many. @throws SonarError `unreachable`. */
+  removeUnder(prefix: string): Promise<number>;
   /** @throws SonarError `unreachable` when the bucket does not answer. */
   check(): Promise<void>;
   close(): void;
@@ -50,7 +61,40 @@ export function openObjectStore(options: ObjectStoreOptions): ObjectStore {
   });
   const Bucket = options.bucket;
   const expiresIn = Math.floor(options.urlLifeMs / 1000);
+
+  async function remove(keys: readonly string[]): Promise<void> {
+    if (keys.length === 0) return;
+    const Objects = keys.map((Key) => ({ Key }));
+    const answer = await client
+      .send(new DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } }))
+      .catch((error: unknown) => {
+        throw new SonarError('unreachable', `the object store removed nothing: ${messageOf(error)}`, {
+          cause: error,
+        });
+      });
+    const fault = answer.Errors?.find(({ Code }) => Code !== 'NoSuchKey');
+    if (fault)
+      throw new SonarError('unreachable', `the object store did not remove ${fault.Key}: ${fault.Message}`);
+  }
+
   return {
+    remove,
+    async removeUnder(Prefix) {
+      const answer = await client
+        .send(new ListObjectsV2Command({ Bucket, Prefix }))
+        .catch((error: unknown) => {
+          throw new SonarError(
+            'unreachable',
+            `the object store did not list ${Prefix}: ${messageOf(error)}`,
+            {
+              cause: error,
+            },
+          );
+        });
+      const keys = (answer.Contents ?? []).flatMap(({ Key }) => (Key === undefined ? [] : [Key]));
+      await remove(keys);
+      return keys.length;
+    },
     presignGet: (Key) => getSignedUrl(client, new GetObjectCommand({ Bucket, Key }), { expiresIn }),
     async presignPut(Key, size) {
       const command = new PutObjectCommand({ Bucket, Key, ContentLength: size, IfNoneMatch: '*' });

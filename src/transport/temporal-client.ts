@@ -37,6 +37,11 @@ export interface TemporalGateway {
   wakeOrStartScan(scan: ScanTitle): Promise<void>;
   /** The scan's workflow holds no state, so one that fails again and again is ended and made anew. */
   restartIfFailing(scan: ScanTitle, failures: number): Promise<boolean>;
+  /**
+   * Removes the histories of a scan's workflow, as far as the server knows and lets them be removed; the other ones
+   * go by the namespace's retention. @throws SonarError `unreachable`.
+   */
+  forgetScan(scanId: ScanId): Promise<void>;
   ensureMaintenance(): Promise<void>;
   check(): Promise<void>;
   close(): Promise<void>;
@@ -86,6 +91,7 @@ export async function connectTemporal(options: {
         });
       }),
     restartIfFailing: (scan, failures) => within(() => restartIfFailing(client, scan, failures)),
+    forgetScan: (scanId) => within(() => forgetScan(client, options.namespace, scanId)),
     ensureMaintenance: () =>
       within(async () => {
         await client.workflow.start(workflowTypes.maintenance, {
@@ -132,6 +138,23 @@ async function restartIfFailing(client: Client, scan: ScanTitle, failures: numbe
   );
   await client.workflow.start(workflowTypes.scan, scanOptions(scan));
   return true;
+}
+
+const maxForgotten = 1_000;
+
+async function forgetScan(client: Client, namespace: string, scanId: ScanId): Promise<void> {
+  const workflowId = scanWorkflowId(scanId);
+  let seen = 0;
+  for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
+    await client.workflowService
+      .deleteWorkflowExecution({ namespace, workflowExecution: { workflowId, runId } })
+      .catch((error: unknown) => {
+        // gRPC's NOT_FOUND, PERMISSION_DENIED and UNIMPLEMENTED: gone, or not to be removed by us.
+        if (![5, 7, 12].includes((error as { code?: number }).code ?? -1)) throw error;
+      });
+    seen += 1;
+    if (seen >= maxForgotten) return;
+  }
 }
 
 const expected = (error: unknown): boolean =>

@@ -6,7 +6,15 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { recordTypes } from '#sonar/contracts/records.ts';
 import { SonarProcesses } from './sonar-processes.ts';
-import { front, secure, serveHosts, shell, type Surveyed, toolsFolder, writeTemplates } from './surveyed-hosts.ts';
+import {
+  front,
+  type Surveyed,
+  secure,
+  serveHosts,
+  shell,
+  toolsFolder,
+  writeTemplates,
+} from './surveyed-hosts.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const certificate = '396e9ed9999ddf2bde4eafbddde82144261d3207b1633f23c529cafd87b02953';
@@ -59,7 +67,9 @@ async function outcome(id: string) {
     status: detail.status,
     failed: detail.steps.map((step) => step.counts.failed),
     completed: Object.fromEntries(detail.steps.map(({ step, counts }) => [step, counts.completed])),
-    refused: Object.fromEntries(detail.steps.flatMap((step) => (step.refused > 0 ? [[step.step, step.refused]] : []))),
+    refused: Object.fromEntries(
+      detail.steps.flatMap((step) => (step.refused > 0 ? [[step.step, step.refused]] : [])),
+    ),
     keys: keys.flat().toSorted(),
   };
 }

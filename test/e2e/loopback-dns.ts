@@ -5,7 +5,14 @@ import { once } from 'node:events';
 /** Name → type → values: addresses for A, names for CNAME, NS and MX, texts for TXT. */
 export type Zone = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
 
-const types: Readonly<Record<number, string>> = { 1: 'A', 2: 'NS', 5: 'CNAME', 15: 'MX', 16: 'TXT', 28: 'AAAA' };
+const types: Readonly<Record<number, string>> = {
+  1: 'A',
+  2: 'NS',
+  5: 'CNAME',
+  15: 'MX',
+  16: 'TXT',
+  28: 'AAAA',
+};
 
 export async function serveZone(zone: Zone): Promise<AsyncDisposable & { address: string }> {
   const socket = createSocket('udp4');

@@ -6,10 +6,14 @@ import { itemText } from '../item-text.ts';
 import { retryLines } from '../retry-lines.ts';
 import type { Run } from '../session.ts';
 import type { Column } from '../table.ts';
+import type { LogsOptions, OutputOptions } from '../task-output.ts';
 import { taskTones } from '../tone.ts';
-import { addPageOptions, type PageOptions, scanId } from '../word-parsers.ts';
+import { addPageOptions, type PageOptions, positiveInteger, scanId } from '../word-parsers.ts';
 
 type ListOptions = PageOptions & { scan: string; step?: string; status?: TaskStatus };
+
+/** More have only tasks that nobody can help by looking at them all. */
+const shownAttempts = 1_000;
 
 const columns: Column<TaskView>[] = [
   { title: 'ID', cell: (row) => row.id },
@@ -46,12 +50,46 @@ export function addTaskCommands(program: Command, run: Run): void {
 
   task
     .command('show')
-    .description('one task')
+    .description('one task with all its attempts: their workers, how they ended, whether the result was read')
     .argument('<id>', 'a task')
     .action((id: string) =>
       run(async (session) => {
         const client = await session.api();
-        session.answer(await client.task(id), (shown) => session.table(columns, [shown]));
+        const [shown, { items }] = await Promise.all([
+          client.task(id),
+          client.taskAttempts(id).take({}, shownAttempts),
+        ]);
+        const { describeTask } = await import('../task-description.ts');
+        session.answer({ ...shown, attemptList: items }, () =>
+          describeTask(session, { task: shown, attempts: items }),
+        );
+      }),
+    );
+
+  task
+    .command('logs')
+    .description('what its command said on standard output and standard error, and how it ended')
+    .argument('<id>', 'a task')
+    .option('--attempt <n>', 'of this attempt; the newest with a result unless given', positiveInteger)
+    .option('--stdout', 'standard output alone')
+    .option('--stderr', 'standard error alone')
+    .action((id: string, options: LogsOptions) =>
+      run(async (session) => {
+        const { showLogs } = await import('../task-output.ts');
+        await showLogs(session, id, options);
+      }),
+    );
+
+  addPageOptions(task.command('output').description('the files that its command left, or one of them'))
+    .argument('<id>', 'a task')
+    .option('--attempt <n>', 'of this attempt; the newest with a result unless given', positiveInteger)
+    .option('--output <name>', 'a file of this output')
+    .option('--path <path>', 'the file of this path')
+    .option('-o, --to <file>', 'write it there; onto the terminal or into the pipe unless given')
+    .action((id: string, options: OutputOptions) =>
+      run(async (session) => {
+        const { showOutput } = await import('../task-output.ts');
+        await showOutput(session, id, options);
       }),
     );
 

@@ -18,6 +18,12 @@ export class CapturedSink implements Sink {
     this.text += text;
   }
 
+  writeBytes(bytes: Uint8Array): Promise<void> {
+    if (this.isTerminal) throw new Error('raw bytes to a terminal');
+    this.text += Buffer.from(bytes).toString('latin1');
+    return Promise.resolve();
+  }
+
   size(): { columns: number; rows: number } {
     return { columns: this.columns, rows: this.rows };
   }
