@@ -58,6 +58,7 @@ export async function findTask(
     from sonar.task t
     left join sonar.attempt a on a.attempt_id = coalesce(t.attempt_id, t.accepted_attempt_id)
     left join sonar.finalization f on f.task_id = t.task_id and f.digest = t.accepted_digest
-    where t.task_id = ${taskId} and t.workspace_id = ${workspaceId}`);
+    where t.task_id = ${taskId} and t.workspace_id = ${workspaceId}
+      and not exists (select from sonar.scan s where s.scan_id = t.scan_id and s.deleting_at is not null)`);
   return row;
 }

@@ -63,6 +63,7 @@ test('the statements of a tick and of placement find their tasks by index', asyn
 });
 
 const hot = [
+  'scan_event.list',
   'task.openness',
   'settlement.of_scan',
   'placement.wanted',
