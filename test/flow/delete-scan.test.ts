@@ -188,7 +188,7 @@ test('killed before every statement and every object once, a deletion goes on to
     temporal: { forgetScan: () => (once('forgetScan') ? fault() : Promise.resolve()) },
   });
   for (let life = 0; life < 200; life += 1)
-    if ((await workOffDeletion(dying, signal).catch(() => true)) === false) break;
+    if (!(await workOffDeletion(dying, signal).catch(() => true))) break;
   expect([...died].filter((name) => name.startsWith('deletion.')).length).toBeGreaterThan(20);
   expect(died).toContain('removeUnder');
   expect(await tablesWith(ids)).toEqual([]);
