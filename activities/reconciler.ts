@@ -62,7 +62,7 @@ async function plan(
   const budget = AbortSignal.any([AbortSignal.timeout(planBudgetMs), Context.current().cancellationSignal]);
   let made = 0;
   for (let round = 1; ; round += 1) {
-    const pass = await planScan(parts.database, scanId, parts.settings, round === 1).catch(
+    const pass = await planScan(parts, scanId, round === 1).catch(
       (error: unknown) => {
         if (isSonarError(error, 'not_found')) return undefined;
         throw error;
