@@ -13,8 +13,11 @@ import {
   createdTokenSchema,
   definitionListSchema,
   definitionSchema,
+  deletedDefinitionSchema,
   filePlacesAnswerSchema,
   inventoryListSchema,
+  type PlanRequest,
+  planSchema,
   problemSchema,
   retriedSchema,
   type StartScan,
@@ -131,6 +134,18 @@ export function createApiClient(connection: Connection, options: ClientOptions =
           body: files === undefined ? { source } : { source, files },
         },
         definitionSchema,
+      ),
+    /** A dry run. */
+    planDefinition: (body: PlanRequest) =>
+      ask({ method: 'POST', path: '/v1/definitions/plan', what: 'plan a definition', body }, planSchema),
+    deleteDefinition: (name: string) =>
+      ask(
+        {
+          method: 'DELETE',
+          path: `/v1/definitions/${encodeURIComponent(name)}`,
+          what: 'delete a definition',
+        },
+        deletedDefinitionSchema,
       ),
     filePlaces: (files: { sha256: string; size: number }[]) =>
       ask(

@@ -94,6 +94,8 @@ export const definitionSchema = z.object({
   steps: z.array(z.string()),
   appliedAt: time,
 });
+/** `DELETE /v1/definitions/{name}`: no new scans; those that run keep its last revision. */
+export const deletedDefinitionSchema = z.object({ name: z.string(), deleted: z.literal(true) });
 export const definitionListSchema = listOf(definitionSchema);
 
 export const scopeSchema = z.strictObject({
@@ -129,9 +131,67 @@ export const startScanSchema = z.strictObject({
 });
 export type StartScan = z.input<typeof startScanSchema>;
 
+/**
+ * `POST /v1/definitions/plan`: what a scan would make, as far as it can be known before a command has run. Nothing is
+ * written.
+ */
+export const planRequestSchema = z.strictObject({
+  /** Either a definition that was applied, */
+  definition: z.string().min(1).max(63).optional(),
+  /** or the text of one. */
+  source: z.string().max(1_048_576).optional(),
+  inputs: startScanSchema.shape.inputs,
+  scope: scopeSchema.optional(),
+  /** Tasks and refusals that are shown of each step; all are counted. */
+  limit: z.int().min(0).max(1000).default(5),
+});
+export type PlanRequest = z.input<typeof planRequestSchema>;
+export const plannedStepSchema = z.object({
+  step: z.string(),
+  tags: z.array(z.string()),
+  /** Empty: all is known now. Else outputs and steps that its tasks depend on. */
+  dependsOn: z.array(z.string()),
+  tasks: count,
+  /** One task without a command: there is nothing to do. */
+  noWork: z.boolean(),
+  /** Items and lines that the scope keeps out, or that do not parse; no tasks are made of them. */
+  refused: count,
+  refusals: z.array(z.string()),
+  /** Of the tasks, those that would be Failed (`item_refused`). */
+  failing: count,
+  failures: z.array(z.object({ item: z.json().nullable(), reason: z.string() })),
+  /** The first ones; files stand as they are written: `${in.hosts}`. */
+  samples: z.array(
+    z.object({
+      item: z.json().nullable(),
+      command: z.array(z.string()),
+      stdin: z.string().nullable(),
+      env: z.record(z.string(), z.string()),
+    }),
+  ),
+  /** What would hold its tasks up now: secrets, workers. */
+  notes: z.array(z.string()),
+  /** False: there was more than could be counted in time; the counts are of what was looked at. */
+  counted: z.boolean(),
+});
+export type PlannedStep = z.infer<typeof plannedStepSchema>;
+export const planSchema = z.object({
+  definition: z.string(),
+  /** Null: of a text that was not applied. */
+  revision: z.int().nullable(),
+  scope: scopeSchema,
+  tasks: count,
+  steps: z.array(plannedStepSchema),
+});
+export type PlanPreview = z.infer<typeof planSchema>;
+
 export const stepViewSchema = z.object({
   step: z.string(),
   state: z.enum(stepStates),
+  /** The newest revision that the scan has taken of the step; null: none yet, `note` says why. */
+  revision: z.int().nullable(),
+  /** No longer in the definition: what was not dispatched is cancelled, and nothing more comes. */
+  removed: z.boolean(),
   tags: z.array(z.string()),
   counts: z.object({
     pending: count,
@@ -158,6 +218,10 @@ export const scanSchema = z.object({
   id: z.uuid(),
   name: z.string(),
   definition: z.string(),
+  /** The newest that the scan has taken. */
+  revision: z.int(),
+  /** It takes no other. */
+  pinned: z.boolean(),
   status: z.enum(scanStatuses),
   generation: z.int(),
   cancelRequested: z.boolean(),

@@ -3,11 +3,13 @@ import type { Command } from 'commander';
 import type { UploadedFiles } from '#sonar/contracts/scan-api.ts';
 import { isSonarError, SonarError } from '#sonar/platform/errors.ts';
 import type { ApiClient } from '../api-client.ts';
+import type { PlanOptions } from '../definition-plan.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { formatTime } from '../figures.ts';
+import { addGivenOptions } from '../given-options.ts';
 import { inOrder, problemLine } from '../problem-lines.ts';
 import type { Run } from '../session.ts';
-import { addPageOptions, type PageOptions } from '../word-parsers.ts';
+import { addPageOptions, gathered, type PageOptions, positiveInteger } from '../word-parsers.ts';
 
 /** A text that does not compile is sent without files: the api says what is wrong with it. */
 async function filesOf(client: ApiClient, source: string, file: string): Promise<UploadedFiles | undefined> {
@@ -46,9 +48,7 @@ export function addDefinitionCommands(program: Command, run: Run): void {
 
   definition
     .command('apply')
-    .description(
-      'make a file the newest revision of its definition, for the scans that are started from now on',
-    )
+    .description('make a file the newest revision of its definition, for new scans and for those that run')
     .argument('<file>', 'a definition in YAML')
     .action((file: string) =>
       run(async (session) => {
@@ -66,6 +66,35 @@ export function addDefinitionCommands(program: Command, run: Run): void {
         session.answer(applied, () => [
           `${applied.name} revision ${applied.revision}: steps ${applied.steps.join(', ')}`,
           `start a scan with: sonar scan start ${applied.name}`,
+        ]);
+      }),
+    );
+
+  addGivenOptions(
+    definition
+      .command('plan')
+      .description('show the tasks that a scan would make, without making any')
+      .argument('<name or file>', 'a definition that was applied, or a file of one'),
+  )
+    .option('--file <name=path>', 'an input that is a file, uploaded; may be repeated', gathered)
+    .option('--limit <n>', 'show at most so many tasks of each step; all are counted', positiveInteger, 5)
+    .action((named: string, options: PlanOptions) =>
+      run(async (session) => {
+        const { planDefinition } = await import('../definition-plan.ts');
+        return planDefinition(session, named, options);
+      }),
+    );
+
+  definition
+    .command('delete')
+    .description('start no more scans of a definition; those that run keep its last revision')
+    .argument('<name>', 'a definition that was applied')
+    .action((name: string) =>
+      run(async (session) => {
+        const client = await session.api();
+        session.answer(await client.deleteDefinition(name), () => [
+          `${name} is deleted; scans that run go on with its last revision`,
+          'apply it again to have it back',
         ]);
       }),
     );
