@@ -9,7 +9,9 @@ import { silentScans } from '#sonar/stores/scans.ts';
 import type { TemporalGateway } from '#sonar/transport/temporal-client.ts';
 
 const scansPerPass = 200;
-const purgedPerPass = 5_000;
+const purgedPerStatement = 5_000;
+// Without more than one statement a pass, a busy week would leave more than a pass a minute takes away.
+const purgesPerPass = 20;
 const failuresBeforeRestart = 10;
 
 /** Found in PostgreSQL, never by Temporal's visibility, which may lag or be lost. */
@@ -31,6 +33,16 @@ export async function maintainScans(parts: {
       log.error({ operation: 'scan_workflow_not_started', scanId: row.scan_id, error: messageOf(error) });
     }
   }
-  const purged = await purgeLedger(database, settings.SONAR_LEDGER_KEEP_MS, purgedPerPass);
+  const purged = await purge(database, settings.SONAR_LEDGER_KEEP_MS);
   return { restarted, purged, unread: await finalizationIsDue(database) };
+}
+
+async function purge(database: Database, keepMs: number): Promise<number> {
+  let purged = 0;
+  for (let time = 0; time < purgesPerPass; time += 1) {
+    const rows = await purgeLedger(database, keepMs, purgedPerStatement);
+    purged += rows;
+    if (rows < purgedPerStatement) break;
+  }
+  return purged;
 }
