@@ -52,6 +52,8 @@ async function drain(directory: string, signal: AbortSignal) {
       const { completed = 0, published = 0, running = 0 } = detail.steps[0]?.counts ?? {};
       process.stderr.write(`${completed} of ${tasks}; ${published} published, ${running} running\n`);
     }
+    // A watch that is interrupted ends without a fault.
+    signal.throwIfAborted();
     const seconds = Math.round((performance.now() - since) / 100) / 10;
     const completed = detail?.steps[0]?.counts.completed ?? 0;
     return {

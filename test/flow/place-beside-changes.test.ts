@@ -29,8 +29,8 @@ const overcommitted = query`
   room as (
     select tag, 2 * sum(slots) as room from worker, unnest(tags) as tag group by tag),
   placed as (
-    -- Of this transaction alone.
-    select distinct tag from sonar.attempt where xmin = pg_current_xact_id()::xid),
+    -- Of this pass alone: none begins before the one before it has committed.
+    select distinct tag from sonar.attempt where created_at >= transaction_timestamp()),
   flying as (
     select tag, scan_id, step from sonar.attempt where ended_at is null)
   select 'tag ' || p.tag as what from placed p left join room r using (tag)
