@@ -1,7 +1,7 @@
 // Water-fill: which pending work goes to which tag, within the budgets of tags, fleet and steps.
 
 /** In turns this small, no step takes a pool that another ready step could share. */
-const turnSize = 8;
+export const turnSize = 8;
 
 export interface PlaceableStep {
   scanId: string;
@@ -11,6 +11,10 @@ export interface PlaceableStep {
   pending: number;
   /** What `maxConcurrent` leaves; Infinity without one. */
   concurrencyLeft: number;
+  /** Number of the last turn that it has had whole: the smaller, the sooner its next one. */
+  lastTurn: number;
+  /** What it was given in earlier passes of the turn that it is in: a turn may end in a later pass. */
+  turnTaken: number;
 }
 
 export interface Capacity {
@@ -27,8 +31,20 @@ export interface Allocation {
   tasks: number;
 }
 
+/** Where a step stands after the pass. */
+export interface Turn {
+  scanId: string;
+  step: string;
+  lastTurn: number;
+  turnTaken: number;
+}
+
 export interface Placement {
   allocations: Allocation[];
+  /** Of those that were given something. */
+  turns: Turn[];
+  /** Number of the last whole turn of anybody. */
+  lastTurn: number;
   /** Steps with pending work for whose tags there is no eligible worker at all. */
   starved: { scanId: string; step: string }[];
 }
@@ -36,15 +52,19 @@ export interface Placement {
 /**
  * Round-robin over scans, within a scan over its steps, in turns of {@link turnSize}, until budgets or
  * pending work end. Of a step's tags the one with the most room takes the turn; ties go to the first.
- * Order of `steps` is the order of turns. Nothing is ever given beyond a budget.
+ * Whoever has waited longest since its last whole turn comes first, and a turn that a budget cuts short goes on in
+ * the next pass; so a scan waits for no more than a turn of each other, however little comes free at a time.
+ * Nothing is ever given beyond a budget.
+ * @param lastTurn number of the last whole turn before this pass
  */
-export function fill(steps: readonly PlaceableStep[], capacity: Capacity): Placement {
+export function fill(steps: readonly PlaceableStep[], capacity: Capacity, lastTurn = 0): Placement {
   const roomOfTag = new Map(capacity.byTag);
   let fleet = capacity.fleet;
   const starved: Placement['starved'] = [];
   const given = new Map<string, Allocation>();
-  const queues = new Map<string, { step: PlaceableStep; left: number }[]>();
-  for (const step of steps) {
+  const turns = new Map<PlaceableStep, Turn>();
+  const queues = new Map<string, { step: PlaceableStep; pending: number; left: number }[]>();
+  for (const step of inOrderOfTurns(steps)) {
     if (step.pending <= 0) continue;
     if (!step.tags.some((tag) => capacity.byTag.has(tag))) {
       starved.push({ scanId: step.scanId, step: step.step });
@@ -53,7 +73,7 @@ export function fill(steps: readonly PlaceableStep[], capacity: Capacity): Place
     const left = Math.min(step.pending, step.concurrencyLeft);
     if (left <= 0) continue;
     const queue = queues.get(step.scanId) ?? [];
-    queue.push({ step, left });
+    queue.push({ step, pending: step.pending, left });
     queues.set(step.scanId, queue);
   }
   while (fleet > 0 && queues.size > 0) {
@@ -61,19 +81,42 @@ export function fill(steps: readonly PlaceableStep[], capacity: Capacity): Place
       const turn = queue.shift();
       const tag = turn && roomiest(turn.step.tags, roomOfTag);
       if (turn && tag !== undefined && fleet > 0) {
+        const { step } = turn;
         const room = roomOfTag.get(tag) as number;
-        const tasks = Math.min(turnSize, turn.left, room, fleet);
-        add(given, { scanId, step: turn.step.step, tag, tasks });
+        const before = turns.get(step) ?? { ...step, scanId };
+        const tasks = Math.min(turnSize - before.turnTaken, turn.left, room, fleet);
+        add(given, { scanId, step: step.step, tag, tasks });
         roomOfTag.set(tag, room - tasks);
         fleet -= tasks;
         turn.left -= tasks;
-        if (turn.left > 0) queue.push(turn);
+        turn.pending -= tasks;
+        const taken = before.turnTaken + tasks;
+        const whole = taken === turnSize || turn.pending === 0;
+        turns.set(step, {
+          scanId,
+          step: step.step,
+          lastTurn: whole ? ++lastTurn : before.lastTurn,
+          turnTaken: whole ? 0 : taken,
+        });
+        // Another of its tags may have room for the rest of the turn.
+        if (turn.left > 0) queue[whole ? 'push' : 'unshift'](turn);
       }
       // Without a tag that has room the step is out of this pass: rooms only shrink.
       if (queue.length === 0) queues.delete(scanId);
     }
   }
-  return { allocations: [...given.values()], starved };
+  return { allocations: [...given.values()], turns: [...turns.values()], lastTurn, starved };
+}
+
+/** Scans by the last turn of any of their steps, and the steps of each by their own. */
+function inOrderOfTurns(steps: readonly PlaceableStep[]): PlaceableStep[] {
+  const ofScan = new Map<string, number>();
+  for (const { scanId, lastTurn } of steps) ofScan.set(scanId, Math.max(ofScan.get(scanId) ?? 0, lastTurn));
+  return steps.toSorted(
+    (a, b) =>
+      (ofScan.get(a.scanId) ?? 0) - (ofScan.get(b.scanId) ?? 0) ||
+      (a.scanId === b.scanId ? a.lastTurn - b.lastTurn : 0),
+  );
 }
 
 function roomiest(tags: readonly string[], room: ReadonlyMap<string, number>): string | undefined {

@@ -10,8 +10,10 @@ import { failuresBeforeRestart, type TemporalGateway } from '#sonar/transport/te
 import { type RecoverParts, type RecoveryResult, recoverTasks } from './recover-tasks.ts';
 
 const scansPerPass = 200;
-const purgedPerPass = 5_000;
 const retiredPerPass = 1_000;
+const purgedPerStatement = 5_000;
+// Without more than one statement a pass, a busy week would leave more than a pass a minute takes away.
+const purgesPerPass = 20;
 
 /** Found in PostgreSQL, never by Temporal's visibility, which may lag or be lost. */
 export async function maintainScans(
@@ -29,7 +31,7 @@ export async function maintainScans(
       log.error({ operation: 'scan_workflow_not_started', scanId: row.scan_id, error: messageOf(error) });
     }
   }
-  const purged = await purgeLedger(database, settings.SONAR_LEDGER_KEEP_MS, purgedPerPass);
+  const purged = await purge(database, settings.SONAR_LEDGER_KEEP_MS);
   const retired = await retireIncarnations(database, settings.SONAR_WORKER_KEEP_MS, retiredPerPass);
   const recovery = await recoverTasks(parts).catch((error: unknown) => {
     log.error({ operation: 'recovery_failed', error: messageOf(error) });
@@ -37,4 +39,14 @@ export async function maintainScans(
   });
   const recovered = recovery?.scans ?? new Map<ScanId, { tasks: number; failed: number }>();
   return { restarted, recovered, purged, retired, unread: await finalizationIsDue(database) };
+}
+
+async function purge(database: Database, keepMs: number): Promise<number> {
+  let purged = 0;
+  for (let time = 0; time < purgesPerPass; time += 1) {
+    const rows = await purgeLedger(database, keepMs, purgedPerStatement);
+    purged += rows;
+    if (rows < purgedPerStatement) break;
+  }
+  return purged;
 }

@@ -5,7 +5,7 @@ import { failureCodes } from '#sonar/contracts/failure-codes.ts';
 import type { ClaimToken, ExecutorId } from '#sonar/contracts/ids.ts';
 import type { Database, Db, Transaction } from '#sonar/db/pool.ts';
 import { effectiveStep } from '#sonar/definition/live-definition.ts';
-import { type Allocation, capacityOf, fill, type PlaceableStep } from '#sonar/domain/placement.ts';
+import { type Allocation, capacityOf, fill, type PlaceableStep, type Turn } from '#sonar/domain/placement.ts';
 import { scanInputsOf } from '#sonar/domain/step-inputs.ts';
 import type { Settings } from '#sonar/platform/config.ts';
 import { isSonarError, messageOf, SonarError } from '#sonar/platform/errors.ts';
@@ -23,6 +23,7 @@ import {
   type PendingTaskRow,
   passIsWanted,
   pendingSteps,
+  recordTurns,
   refuseTasks,
   releasePass,
   requestPass,
@@ -74,7 +75,7 @@ export async function placeTasks(parts: PlaceParts): Promise<PassResult | undefi
     const result = await parts.database.transaction(async (tx) => {
       const locked = await lockPass(tx, claim);
       if (!locked) return undefined;
-      const result = await pass(tx, parts);
+      const result = await pass(tx, parts, locked.turns);
       await markServed(tx, locked.requested);
       return result;
     });
@@ -91,7 +92,7 @@ interface Plan {
   files: Definition['files'];
 }
 
-async function pass(tx: Transaction, parts: PlaceParts): Promise<PassResult> {
+async function pass(tx: Transaction, parts: PlaceParts, turnsBefore: number): Promise<PassResult> {
   const { settings } = parts;
   const workers = await eligibleWorkers(tx, settings.SONAR_ALIVE_WITHIN_MS);
   const flying = await inFlight(tx);
@@ -128,11 +129,14 @@ async function pass(tx: Transaction, parts: PlaceParts): Promise<PassResult> {
       step: row.step,
       tags: step.tags,
       pending: row.pending,
+      lastTurn: row.last_turn ?? turnsBefore,
+      turnTaken: row.turn_taken,
       concurrencyLeft:
         step.maxConcurrent === null ? Number.POSITIVE_INFINITY : Math.max(0, step.maxConcurrent - own),
     });
   }
-  const { allocations, starved } = fill(placeable, capacity);
+  const { allocations, turns, lastTurn, starved } = fill(placeable, capacity, turnsBefore);
+  await keepTurns(tx, rows, turns, lastTurn);
   const changed = await markStarved(tx, starved, [...new Set(rows.map((row) => row.scan_id))]);
   for (const change of changed)
     parts.log.warn({
@@ -158,6 +162,22 @@ async function pass(tx: Transaction, parts: PlaceParts): Promise<PassResult> {
     }
   }
   return result;
+}
+
+/** Of the steps that were given something, and of those that now stand in the row for the first time. */
+async function keepTurns(
+  tx: Db,
+  rows: readonly PendingStepRow[],
+  served: readonly Turn[],
+  lastTurn: number,
+): Promise<void> {
+  const turns = rows.flatMap((row) => {
+    const own = served.find((turn) => turn.scanId === row.scan_id && turn.step === row.step);
+    if (own === undefined && row.last_turn !== null) return [];
+    const place = own ?? { scanId: row.scan_id, step: row.step, lastTurn, turnTaken: 0 };
+    return [{ ...place, workspaceId: row.workspace_id }];
+  });
+  if (turns.length > 0) await recordTurns(tx, turns, lastTurn);
 }
 
 /** Asked in each pass: a secret may be set at any time, and what waits for it has not failed. */

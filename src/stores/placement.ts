@@ -32,17 +32,38 @@ export async function claimPass(
 export async function lockPass(
   db: Db,
   claim: { token: ClaimToken; executorId: ExecutorId; leaseMs: number },
-): Promise<{ requested: number } | undefined> {
-  const [row] = await db.rows<{ requested: number }>(sql('placement.lock')`
+): Promise<{ requested: number; turns: number } | undefined> {
+  const [row] = await db.rows<{ requested: number; turns: number }>(sql('placement.lock')`
     update sonar.placement
     set claim_expires_at = clock_timestamp() + ${claim.leaseMs} * interval '1 millisecond'
     where claim_token = ${claim.token} and claimed_by = ${claim.executorId} and claim_expires_at > clock_timestamp()
-    returning (select last_value from sonar.placement_request) as requested`);
+    returning (select last_value from sonar.placement_request) as requested, turns`);
   return row;
 }
 
 export async function markServed(db: Db, served: number): Promise<void> {
   await db.execute(sql('placement.served')`update sonar.placement set served = greatest(served, ${served})`);
+}
+
+/** Whose turn is next; all of it in the pass's transaction. */
+export async function recordTurns(
+  db: Db,
+  turns: readonly {
+    scanId: string;
+    workspaceId: string;
+    step: string;
+    lastTurn: number;
+    turnTaken: number;
+  }[],
+  lastTurn: number,
+): Promise<void> {
+  await db.execute(sql('placement.record_turns')`
+    with counted as (update sonar.placement set turns = ${lastTurn})
+    insert into sonar.placement_turn as p (scan_id, step, workspace_id, last_turn, turn_taken)
+    select * from unnest(${turns.map((t) => t.scanId)}::uuid[], ${turns.map((t) => t.step)}::text[],
+                         ${turns.map((t) => t.workspaceId)}::text[], ${turns.map((t) => t.lastTurn)}::bigint[],
+                         ${turns.map((t) => t.turnTaken)}::integer[])
+    on conflict (scan_id, step) do update set last_turn = excluded.last_turn, turn_taken = excluded.turn_taken`);
 }
 
 export async function releasePass(db: Db, token: ClaimToken): Promise<void> {
@@ -94,6 +115,9 @@ export interface PendingStepRow {
   pins: StepPins | null;
   step: string;
   missing_secrets: string[];
+  /** Null: it has never stood in the row. */
+  last_turn: number | null;
+  turn_taken: number;
   pending: number;
 }
 
@@ -101,13 +125,14 @@ export interface PendingStepRow {
 export function pendingSteps(db: Db, cap: number): Promise<PendingStepRow[]> {
   return db.rows(sql('placement.pending_steps')`
     select s.scan_id, s.workspace_id, s.definition_name, p.revision as definition_revision, p.pins, p.step, p.missing_secrets,
-           due.pending
+           w.last_turn, coalesce(w.turn_taken, 0) as turn_taken, due.pending
     from sonar.scan s
     join sonar.scan_step p on p.scan_id = s.scan_id and p.state = 'open' and not p.removed
     cross join lateral (
       select count(*) as pending from (
         select from sonar.task t where t.scan_id = p.scan_id and t.step = p.step and t.status = 'Pending' and not t.inputs_due
           and (t.not_before is null or t.not_before <= clock_timestamp()) limit ${cap}) capped) due
+    left join sonar.placement_turn w on w.scan_id = p.scan_id and w.step = p.step
     where s.status = 'Running' and due.pending > 0
     order by s.scan_id, p.ordinal`);
 }

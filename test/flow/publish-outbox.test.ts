@@ -8,6 +8,7 @@ import { claimDeliveries } from '#sonar/stores/outbox.ts';
 import type { Published } from '#sonar/transport/amqp-publisher.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { eachLine } from '../fixtures/definition-texts.ts';
+import { faultyDatabase } from '../fixtures/faulty-database.ts';
 import { type Laboratory, openLaboratory, testKeys } from '../fixtures/laboratory.ts';
 import { useObjectStore } from '../fixtures/object-store.ts';
 import { query } from '../fixtures/query.ts';
@@ -205,4 +206,46 @@ test('a message whose master key is not at hand waits and says so, and its neigh
   await makeAvailable();
   await publishOutbox({ ...lab, keys, publisher: scriptedPublisher() });
   expect(await queue()).toEqual([]);
+});
+
+test('the claim of a publisher that died between the confirm and the end of its rows is taken over: sent twice, done once', async () => {
+  const { lab } = await withDeliveries(3);
+  const broker = scriptedPublisher();
+  const dying = faultyDatabase(clone.database, (name) => name === 'outbox.finish');
+  await expect(lab.with({ database: dying }).publish(broker)).rejects.toThrow('injected fault');
+  expect(await ledger()).toEqual(Array.from({ length: 3 }, () => ({ published: false, confirmed: false })));
+  await makeAvailable();
+  expect(await lab.with({ executorId: newId() }).publish(broker)).toBe(3);
+  const keys = broker.sent.map((message) => message.key);
+  expect([keys.length, new Set(keys).size]).toEqual([6, 3]);
+  // The same attempt in both messages: whoever gets the second one is told to skip it.
+  const attempts = broker.sent.map(
+    (message) => (JSON.parse(String(message.body)) as DispatchMessage).attemptId,
+  );
+  expect(new Set(attempts).size).toBe(3);
+  expect(await queue()).toEqual([]);
+  expect(await ledger()).toEqual(Array.from({ length: 3 }, () => ({ published: true, confirmed: true })));
+});
+
+test('hot tables are cleaned by what is dead in them, not by a share of what they hold', async () => {
+  const rows = await clone.database.rows<{ name: string; options: string }>(query`
+    select relname as name, array_to_string(reloptions, ' ') as options from pg_class
+    where relkind = 'r' and reloptions is not null order by relname`);
+  const options = Object.fromEntries(rows.map(({ name, options: set }) => [name, set]));
+  for (const name of [
+    'outbox_delivery_queue',
+    'task_count_delta',
+    'worker_incarnation',
+    'placement',
+    'executor',
+  ])
+    expect([name, options[name]]).toEqual([
+      name,
+      expect.stringContaining('autovacuum_vacuum_scale_factor=0 '),
+    ]);
+  for (const name of ['task', 'attempt', 'outbox_events', 'finalization'])
+    expect([name, options[name]]).toEqual([
+      name,
+      expect.stringContaining('autovacuum_vacuum_scale_factor=0.02'),
+    ]);
 });
