@@ -12,6 +12,7 @@ const projects = {
   contract: { limit: '60-seconds', stack: true },
   e2e: { limit: '5-minutes', stack: true },
   stack: { limit: '5-minutes', stack: false },
+  torture: { limit: '10-minutes', stack: false },
   browser: { limit: '5-minutes', stack: false },
 };
 
