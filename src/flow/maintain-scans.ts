@@ -1,6 +1,7 @@
 // Open scans whose workflow is gone or keeps failing get a fresh one; lost tasks are looked for; what is old goes.
 import type { MaintainReport } from '#sonar/contracts/activities.ts';
 import type { ScanId } from '#sonar/contracts/ids.ts';
+import type { Database } from '#sonar/db/pool.ts';
 import { messageOf } from '#sonar/platform/errors.ts';
 import { finalizationIsDue } from '#sonar/stores/finalizations.ts';
 import { purgeLedger } from '#sonar/stores/outbox.ts';
