@@ -5,7 +5,7 @@ export interface TortureOptions {
   minutes: number;
   scans: number;
   seed: number;
-  /** How long scans may take to end when the faults are over. */
+  /** How long nothing may move, when the faults are over, before open scans count as stuck. */
   settleMinutes: number;
   /** Only these happen. */
   kinds: readonly FaultKind[];
@@ -18,7 +18,7 @@ export const usage = `usage: npm run torture -- [--minutes M] [--scans N] [--see
   --minutes M         how long faults happen (default 20)
   --scans N           scans that are started meanwhile (default 40)
   --seed S            of the schedule and the scans (default: from the clock; it is printed)
-  --settle-minutes M  how long scans may take to end afterwards (default 5)
+  --settle-minutes M  how long nothing may move afterwards before scans count as stuck (default 3)
   --kinds A,B         only these faults happen (default all: ${Object.keys(faultWeights).join(', ')})
   --json              the last line is the result as JSON; progress goes to standard error
   --keep              keep the folder with logs and data`;
@@ -31,7 +31,7 @@ export function parseOptions(words: readonly string[], now: number): TortureOpti
       minutes: { type: 'string', default: '20' },
       scans: { type: 'string', default: '40' },
       seed: { type: 'string' },
-      'settle-minutes': { type: 'string', default: '5' },
+      'settle-minutes': { type: 'string', default: '3' },
       kinds: { type: 'string' },
       json: { type: 'boolean', default: false },
       keep: { type: 'boolean', default: false },

@@ -21,7 +21,7 @@ export const roleSettings: Record<string, string> = {
   SONAR_MAX_RECOVERIES: '100',
   SONAR_SILENT_SCAN_MS: '8000',
   SONAR_MESSAGE_TTL_MS: '120000',
-  SONAR_DATABASE_CONNECTIONS: '5',
+  SONAR_DATABASE_CONNECTIONS: '8',
 };
 
 export interface WorkerPlan {

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { type ApiClient, createApiClient } from '#sonar/cli/api-client.ts';
 import { chooseApiPort } from '#sonar/cli/api-port.ts';
 import { migrate } from '#sonar/db/migrator.ts';
-import { type Database, openDatabase } from '#sonar/db/pool.ts';
 import { pause } from '#sonar/platform/wait.ts';
 import { createLocalToken } from '#sonar/roles/bootstrap.ts';
 import { type Stack, type StackEvent, startStack } from '#sonar/stack/stack.ts';
 import { ApiPool, type CallbackRelay, openCallbackRelay } from './callback-relay.ts';
 import { type Link, openLink } from './link.ts';
 import { type Member, type RoleKind, type ServiceName, signalProcess } from './members.ts';
+import { openPatientDatabase, type PatientDatabase } from './patient-database.ts';
 import type { Random } from './random.ts';
 import { roleSettings, type WorkerPlan, workerPlans } from './settings.ts';
 
@@ -24,7 +24,7 @@ export interface TortureSystem {
   readonly members: readonly Member[];
   readonly client: ApiClient;
   /** The harness's own way, past every link. */
-  readonly database: Database;
+  readonly database: PatientDatabase;
   readonly workerDirectory: string;
   /** Every link of every member, and the workers' ways to the apis. */
   allLinks(): (Link | CallbackRelay)[];
@@ -119,11 +119,7 @@ async function assemble(
       items.some((worker) => worker.name === name && worker.lastPulseAt !== null),
     );
   });
-  const database = openDatabase({
-    url: stack.env.SONAR_DATABASE_URL,
-    applicationName: 'torture',
-    maxConnections: 3,
-  });
+  const database = openPatientDatabase(stack.env.SONAR_DATABASE_URL);
   closers.push(() => database.close());
   const allLinks = (): (Link | CallbackRelay)[] =>
     members.flatMap(({ links, relay }) => [...Object.values(links), ...(relay ? [relay] : [])]);

@@ -2,7 +2,6 @@
 // everything is compared with what is known.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { pause } from '#sonar/platform/wait.ts';
 import { watchCommandRuns } from './command-runs.ts';
 import { createDispatchCopies } from './dispatch-copies.ts';
 import { Disturbances } from './disturbances.ts';
@@ -15,6 +14,7 @@ import { runScans } from './scan-run.ts';
 import { definitionOf, planScans } from './scans/catalog.ts';
 import { Operator } from './scans/operator.ts';
 import { planFaults } from './schedule.ts';
+import { settled } from './settling.ts';
 import { startSystem, type TortureSystem } from './system.ts';
 import { judge } from './verdict.ts';
 
@@ -80,7 +80,7 @@ async function tortureOf(system: TortureSystem, run: TortureRun): Promise<Tortur
     });
     system.healLinks();
     say(`the faults are over; ${scans.open()} scans are open`);
-    await Promise.race([scans.over, pause(options.settleMinutes * 60_000, signal)]);
+    await settled(scans.over, system.database, options.settleMinutes * 60_000, signal);
     late.abort();
     signal.throwIfAborted();
     const verdict = await judge({ system, scans, runs, helpers, disturbances }, signal);

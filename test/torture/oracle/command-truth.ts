@@ -1,12 +1,12 @@
 // The runs of commands: an attempt runs once, and a task runs twice at a time only where a machine was out of reach.
-import type { Database } from '#sonar/db/pool.ts';
 import { query } from '../../fixtures/query.ts';
 import type { CommandRun } from '../command-runs.ts';
 import type { Disturbances } from '../disturbances.ts';
+import type { PatientDatabase } from '../patient-database.ts';
 import type { Finding } from './finding.ts';
 
 export async function judgeCommands(
-  database: Database,
+  database: PatientDatabase,
   runs: readonly CommandRun[],
   disturbances: Disturbances,
 ): Promise<Finding[]> {

@@ -4,16 +4,16 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { connect } from 'amqplib';
 import { deadLetterQueue, tagQueue, workflowTypes } from '#sonar/contracts/names.ts';
-import type { Database } from '#sonar/db/pool.ts';
 import type { StackEnvironment } from '#sonar/stack/service-contract.ts';
 import { query } from '../../fixtures/query.ts';
+import type { PatientDatabase } from '../patient-database.ts';
 import { workerPlans } from '../settings.ts';
 import type { Finding } from './finding.ts';
 
 const leaked = (what: string): Finding => ({ kind: 'leaked', what });
 
 /** Rows that say that something is still to be done. */
-export async function leftInDatabase(database: Database): Promise<Finding[]> {
+export async function leftInDatabase(database: PatientDatabase): Promise<Finding[]> {
   const rows = await database.rows<{ what: string }>(query`
     select 'finalization ' || finalization_id || ' of task ' || task_id || ' is due: ' || coalesce(error, '') as what
     from sonar.finalization where status = 'due'

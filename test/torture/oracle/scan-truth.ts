@@ -2,10 +2,10 @@
 // of exactly that.
 import type { JsonValue } from '#sonar/contracts/definition.ts';
 import type { ScanStatus, TaskStatus } from '#sonar/contracts/states.ts';
-import type { Database } from '#sonar/db/pool.ts';
 import { canonicalJson, mergeObservation, type RecordState } from '#sonar/domain/inventory-fold.ts';
 import { isScanOpen } from '#sonar/domain/scan-states.ts';
 import { query } from '../../fixtures/query.ts';
+import type { PatientDatabase } from '../patient-database.ts';
 import type { PlannedScan } from '../scans/catalog.ts';
 import type { ExpectedTask } from '../scans/expectation.ts';
 import { differences, type Finding } from './finding.ts';
@@ -35,7 +35,7 @@ interface ObservationRow {
 
 /** How many tasks it has, and everything that is not as it should be. */
 export async function judgeScan(
-  database: Database,
+  database: PatientDatabase,
   planned: PlannedScan,
   scanId: string,
 ): Promise<{ tasks: number; findings: Finding[] }> {
@@ -72,13 +72,13 @@ function openScan(where: string, status: ScanStatus, tasks: readonly TaskRow[]):
   return `${where} is still ${status} with ${open.length} open task(s) of ${tasks.length}: ${some.join(', ')}`;
 }
 
-const tasksOf = (database: Database, scanId: string): Promise<TaskRow[]> =>
+const tasksOf = (database: PatientDatabase, scanId: string): Promise<TaskRow[]> =>
   database.rows<TaskRow>(query`
     select task_id, step, item, status, no_work, accepted_attempt_id, failure_code, failure_message,
            (select count(*) from sonar.result r where r.task_id = t.task_id)::integer as results
     from sonar.task t where scan_id = ${scanId} and superseded_at is null`);
 
-const observationsOf = (database: Database, scanId: string): Promise<ObservationRow[]> =>
+const observationsOf = (database: PatientDatabase, scanId: string): Promise<ObservationRow[]> =>
   database.rows<ObservationRow>(query`
     select a.task_id, o.attempt_id, a.step, o.key, o.order_key, o.observed_at, o.fields, o.sets, o.partial
     from sonar.observation o join sonar.attempt a using (attempt_id)
@@ -163,7 +163,7 @@ function judgeObservations(
 
 /** Keys carry the scan's name, so nobody else observes them. */
 async function judgeInventory(
-  database: Database,
+  database: PatientDatabase,
   where: string,
   observations: readonly ObservationRow[],
 ): Promise<Finding[]> {
