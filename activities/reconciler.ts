@@ -1,12 +1,14 @@
 // Thin: each calls flows and reports. No SQL, no decisions.
 import { Context } from '@temporalio/activity';
-import type { PlanReport, ReconcilerActivities } from '#sonar/contracts/activities.ts';
+import type { PlanReport, ReconcilerActivities, RecoverReport } from '#sonar/contracts/activities.ts';
+import type { ScanId } from '#sonar/contracts/ids.ts';
 import { cancelScan } from '#sonar/flow/cancel-scan.ts';
 import { expandItems } from '#sonar/flow/expand-items.ts';
 import { maintainScans } from '#sonar/flow/maintain-scans.ts';
 import { makeWaitingInputs } from '#sonar/flow/make-inputs.ts';
 import { type PlaceParts, placeTasks, requestPlacement } from '#sonar/flow/place-tasks.ts';
 import { planScan } from '#sonar/flow/plan-scan.ts';
+import { recoverTasks } from '#sonar/flow/recover-tasks.ts';
 import { reportScan } from '#sonar/flow/report-scan.ts';
 import { settleScan } from '#sonar/flow/settle-scan.ts';
 import type { Settings } from '#sonar/platform/config.ts';
@@ -41,6 +43,7 @@ export function createReconcilerActivities(parts: ReconcilerParts): ReconcilerAc
           return { placed: '' };
         }
       }),
+    recover: ({ scanId }) => beating(() => recover(parts, scanId)),
     settle: ({ scanId }) => beating(async () => ({ status: await settleScan(parts.database, scanId) })),
     requestCancel: ({ scanId }) =>
       beating(async () => {
@@ -51,14 +54,16 @@ export function createReconcilerActivities(parts: ReconcilerParts): ReconcilerAc
           if (!isSonarError(error, 'conflict') && !isSonarError(error, 'not_found')) throw error;
         }
       }),
-    maintain: () => beating(() => maintainScans(parts)),
+    maintain: () =>
+      beating(async () => {
+        const { recovered, ...report } = await maintainScans(parts);
+        await wakeOthers(parts, recovered.keys(), null);
+        return { ...report, recovered: [...recovered.values()].reduce((sum, { tasks }) => sum + tasks, 0) };
+      }),
   };
 }
 
-async function plan(
-  parts: ReconcilerParts,
-  scanId: Parameters<ReconcilerActivities['plan']>[0]['scanId'],
-): Promise<PlanReport> {
+async function plan(parts: ReconcilerParts, scanId: ScanId): Promise<PlanReport> {
   const budget = AbortSignal.any([AbortSignal.timeout(planBudgetMs), Context.current().cancellationSignal]);
   let made = 0;
   for (let round = 1; ; round += 1) {
@@ -82,8 +87,38 @@ async function plan(
       }
     }
     const more = progressed && (budget.aborted || round >= maxRounds);
-    if (!progressed || more) return reportScan(parts.database, pass, made, more);
+    if (!progressed || more) return reportScan(parts, pass, made, more);
   }
+}
+
+/** A pass that fails is made again by the next tick; no scan's tick waits for it. */
+async function recover(parts: ReconcilerParts, scanId: ScanId): Promise<RecoverReport> {
+  try {
+    const scans = (await recoverTasks(parts))?.scans ?? new Map<ScanId, { tasks: number; failed: number }>();
+    await wakeOthers(parts, scans.keys(), scanId);
+    const own = scans.get(scanId);
+    if (!own) return { recovered: '' };
+    const lost = own.failed > 0 ? `, ${own.failed} of them for good` : '';
+    return { recovered: `${own.tasks} lost task${own.tasks === 1 ? '' : 's'}${lost}` };
+  } catch (error) {
+    parts.log.error({ operation: 'recovery_failed', error: messageOf(error) });
+    return { recovered: '' };
+  }
+}
+
+/** What was taken back of other scans: their ticks are told, and one whose workflow is gone is found by maintenance. */
+async function wakeOthers(
+  parts: ReconcilerParts,
+  scans: Iterable<ScanId>,
+  but: ScanId | null,
+): Promise<void> {
+  for (const scanId of scans)
+    if (scanId !== but)
+      await parts.temporal
+        .wakeScan(scanId)
+        .catch((error: unknown) =>
+          parts.log.warn({ operation: 'wake_lost', scanId, error: messageOf(error) }),
+        );
 }
 
 const gone: PlanReport = {
@@ -94,6 +129,7 @@ const gone: PlanReport = {
   made: 0,
   pending: false,
   unread: false,
+  stale: false,
   settleable: false,
   more: false,
   steps: [],

@@ -1,5 +1,5 @@
-// One for the whole namespace, ensured by every reconciler: starts the workflows of scans that lost theirs,
-// reads results whose scan's workflow is away, clears what is old.
+// One for the whole namespace, ensured by every reconciler: starts the workflows of scans that lost theirs, looks for
+// lost tasks and reads results of scans whose workflow is away, clears what is old.
 import { ActivityFailure } from '@temporalio/common';
 import {
   continueAsNew,
@@ -45,14 +45,15 @@ export async function maintenance(): Promise<never> {
 /** Never fails but by a cancel: lost scans have nobody else. */
 async function pass(): Promise<{ unread: boolean; summary: string }> {
   try {
-    const { restarted, purged, unread } = await reconciler.maintain();
+    const { restarted, recovered, purged, retired, unread } = await reconciler.maintain();
     setCurrentDetails(
-      `Last pass: ${restarted} scan workflow(s) started, ${purged} old outbox event(s) cleared`,
+      `Last pass: ${restarted} scan workflow(s) started, ${recovered} lost task(s) recovered, ${purged} old outbox event(s) and ${retired} old worker(s) cleared`,
     );
-    return {
-      unread,
-      summary: restarted > 0 ? `started ${restarted} scan workflow(s)` : 'nothing to mend',
-    };
+    const mended = [
+      restarted > 0 ? `started ${restarted} scan workflow(s)` : '',
+      recovered > 0 ? `recovered ${recovered} lost task(s)` : '',
+    ].filter((part) => part !== '');
+    return { unread, summary: mended.join('; ') || 'nothing to mend' };
   } catch (error) {
     if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
     const fault = faultOf(error);

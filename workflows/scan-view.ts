@@ -58,11 +58,16 @@ export function faultOf(failure: ActivityFailure): string {
     .toWellFormed();
 }
 
-/** What changed between two reports: "made 9; placed 8 on nmap; completed 3 of ports". */
-export function changesOf(before: PlanReport | undefined, now: PlanReport, placed: string): string {
+/** What changed between two reports: "made 9; placed 8 on nmap; recovered 1 lost task; completed 3 of ports". */
+export function changesOf(
+  before: PlanReport | undefined,
+  now: PlanReport,
+  done: { placed: string; recovered: string },
+): string {
   const parts: string[] = [];
   if (now.made > 0) parts.push(`made ${now.made}`);
-  if (placed !== '') parts.push(`placed ${placed}`);
+  if (done.placed !== '') parts.push(`placed ${done.placed}`);
+  if (done.recovered !== '') parts.push(`recovered ${done.recovered}`);
   for (const step of now.steps) {
     const earlier = before?.steps.find((candidate) => candidate.step === step.step);
     add(parts, 'completed', step, earlier, (summary) => summary.completed);

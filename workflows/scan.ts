@@ -131,6 +131,9 @@ class Ticker {
     const { placed } = report.pending
       ? await reconciler(`place ${pendingOf(report)} pending`).place({ scanId })
       : { placed: '' };
+    const { recovered } = report.stale
+      ? await reconciler('look for lost tasks').recover({ scanId })
+      : { recovered: '' };
     if (report.unread) this.#startDrain();
     if (report.settleable) {
       const { status } = await reconciler('is it over?').settle({ scanId });
@@ -139,9 +142,11 @@ class Ticker {
         return status;
       }
     }
-    const changes = changesOf(this.#before, report, placed);
+    const changes = changesOf(this.#before, report, { placed, recovered });
     this.#waitMs =
-      changed(this.#before, report) || placed !== '' ? busyTickMs : Math.min(idleTickMs, this.#waitMs * 2);
+      changed(this.#before, report) || placed !== '' || recovered !== ''
+        ? busyTickMs
+        : Math.min(idleTickMs, this.#waitMs * 2);
     this.#before = report;
     if (!report.more) await this.#wait(changes);
     return report.status;

@@ -27,6 +27,8 @@ export interface PlanReport {
   pending: boolean;
   /** Results wait to be read. */
   unread: boolean;
+  /** Something dispatched may be lost: ask for a recovery pass. */
+  stale: boolean;
   /** Nothing seems left: ask to settle. */
   settleable: boolean;
   /** The pass was cut short: tick again at once. */
@@ -39,13 +41,31 @@ export interface PlaceReport {
   placed: string;
 }
 
+export interface MaintainReport {
+  /** Scan workflows that were started. */
+  restarted: number;
+  /** Tasks of any scan that were taken back. */
+  recovered: number;
+  /** Old rows that went: of the outbox's ledger, and of workers. */
+  purged: number;
+  retired: number;
+  /** Results of any scan wait to be read. */
+  unread: boolean;
+}
+
+export interface RecoverReport {
+  /** What this request's own pass took back of the scan, as text: "3 lost tasks". Empty where another is under way. */
+  recovered: string;
+}
+
 /** Served by the task queue `sonar.reconciler`. */
 export interface ReconcilerActivities {
   plan(input: { scanId: ScanId }): Promise<PlanReport>;
   place(input: { scanId: ScanId }): Promise<PlaceReport>;
+  recover(input: { scanId: ScanId }): Promise<RecoverReport>;
   settle(input: { scanId: ScanId }): Promise<{ status: ScanStatus | undefined }>;
   requestCancel(input: { scanId: ScanId }): Promise<void>;
-  maintain(): Promise<{ restarted: number; purged: number; unread: boolean }>;
+  maintain(): Promise<MaintainReport>;
 }
 
 /** Served by the task queue `sonar.finalizer`. */

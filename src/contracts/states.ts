@@ -21,3 +21,21 @@ export type Outcome = (typeof outcomes)[number];
 
 export const stepStates = ['open', 'settled', 'blocked'] as const;
 export type StepState = (typeof stepStates)[number];
+
+/** Why a task was taken back from an attempt. */
+export const recoveryRules = [
+  /** Its message lay unread while a worker of its tag had free slots. */
+  'not_started',
+  /** No live worker has its tag. */
+  'no_worker',
+  'worker_absent',
+  /** The worker was restarted, or another machine took its name. */
+  'worker_replaced',
+  /** Its worker lives and no longer knows of it. */
+  'not_listed',
+  /** The broker refuses the queue of its tag. */
+  'tag_parked',
+  /** The message expired in its queue, or a worker refused it. */
+  'undelivered',
+] as const;
+export type RecoveryRule = (typeof recoveryRules)[number];

@@ -1,26 +1,26 @@
-// Open scans whose workflow is gone or keeps failing get a fresh one; old ledger rows go.
+// Open scans whose workflow is gone or keeps failing get a fresh one; lost tasks are looked for; what is old goes.
+import type { MaintainReport } from '#sonar/contracts/activities.ts';
+import type { ScanId } from '#sonar/contracts/ids.ts';
 import type { Database } from '#sonar/db/pool.ts';
-import type { Settings } from '#sonar/platform/config.ts';
 import { messageOf } from '#sonar/platform/errors.ts';
-import type { Logger } from '#sonar/platform/logger.ts';
 import { finalizationIsDue } from '#sonar/stores/finalizations.ts';
 import { purgeLedger } from '#sonar/stores/outbox.ts';
 import { silentScans } from '#sonar/stores/scans.ts';
+import { retireIncarnations } from '#sonar/stores/workers.ts';
 import type { TemporalGateway } from '#sonar/transport/temporal-client.ts';
+import { type RecoverParts, type RecoveryResult, recoverTasks } from './recover-tasks.ts';
 
 const scansPerPass = 200;
 const purgedPerStatement = 5_000;
 // Without more than one statement a pass, a busy week would leave more than a pass a minute takes away.
 const purgesPerPass = 20;
+const retiredPerPass = 1_000;
 const failuresBeforeRestart = 10;
 
 /** Found in PostgreSQL, never by Temporal's visibility, which may lag or be lost. */
-export async function maintainScans(parts: {
-  database: Database;
-  temporal: TemporalGateway;
-  settings: Pick<Settings, 'SONAR_SILENT_SCAN_MS' | 'SONAR_LEDGER_KEEP_MS'>;
-  log: Logger;
-}): Promise<{ restarted: number; purged: number; unread: boolean }> {
+export async function maintainScans(
+  parts: RecoverParts & { temporal: TemporalGateway },
+): Promise<Omit<MaintainReport, 'recovered'> & { recovered: RecoveryResult['scans'] }> {
   const { database, settings, temporal, log } = parts;
   let restarted = 0;
   for (const row of await silentScans(database, settings.SONAR_SILENT_SCAN_MS, scansPerPass)) {
@@ -34,7 +34,13 @@ export async function maintainScans(parts: {
     }
   }
   const purged = await purge(database, settings.SONAR_LEDGER_KEEP_MS);
-  return { restarted, purged, unread: await finalizationIsDue(database) };
+  const retired = await retireIncarnations(database, settings.SONAR_WORKER_KEEP_MS, retiredPerPass);
+  const recovery = await recoverTasks(parts).catch((error: unknown) => {
+    log.error({ operation: 'recovery_failed', error: messageOf(error) });
+    return undefined;
+  });
+  const recovered = recovery?.scans ?? new Map<ScanId, { tasks: number; failed: number }>();
+  return { restarted, recovered, purged, retired, unread: await finalizationIsDue(database) };
 }
 
 async function purge(database: Database, keepMs: number): Promise<number> {

@@ -48,7 +48,10 @@ const cancelledPerPass = 5_000;
 /** Sorts before every id. */
 const beforeAllTasks = '00000000-0000-0000-0000-000000000000';
 
-type PlanSettings = Pick<Settings, 'SONAR_CANCEL_GRACE_MS' | 'SONAR_ALIVE_WITHIN_MS' | 'SONAR_SCAN_TASK_CAP'>;
+type PlanSettings = Pick<
+  Settings,
+  'SONAR_CANCEL_GRACE_MS' | 'SONAR_ALIVE_WITHIN_MS' | 'SONAR_STALE_AFTER_MS' | 'SONAR_SCAN_TASK_CAP'
+>;
 
 /**
  * `isTick` is false for the further passes of one tick.
@@ -90,12 +93,11 @@ async function cancelPass(tx: Db, scan: ScanRow, settings: PlanSettings): Promis
     code: scan.failing ? failureCodes.scanFailed : failureCodes.scanCancelled,
     message: scan.failing ? 'the scan failed before the task ended' : 'the scan was cancelled',
   });
-  await endAbandonedAttempts(
-    tx,
-    scan.scan_id,
-    settings.SONAR_CANCEL_GRACE_MS,
-    settings.SONAR_ALIVE_WITHIN_MS,
-  );
+  await endAbandonedAttempts(tx, scan.scan_id, {
+    graceMs: settings.SONAR_CANCEL_GRACE_MS,
+    absentMs: settings.SONAR_ALIVE_WITHIN_MS,
+    intakeMs: settings.SONAR_STALE_AFTER_MS,
+  });
   await foldTaskCounts(tx, scan.scan_id);
   return {
     ...emptyPass(scan, await readSteps(tx, scan.scan_id)),

@@ -6,6 +6,7 @@ import { settlementOf } from '#sonar/stores/settlement.ts';
 import type { StepRow } from '#sonar/stores/steps.ts';
 import { type TaskCount, taskCounts } from '#sonar/stores/task-counts.ts';
 import type { PlanPass } from './plan-scan.ts';
+import { recoveryHold, scanMayBeStale } from './recover-tasks.ts';
 
 /** What an operator reads of secrets that a step waits for; empty where it waits for none. */
 export const missingSecretsNote = (names: readonly string[]): string =>
@@ -14,16 +15,19 @@ export const missingSecretsNote = (names: readonly string[]): string =>
     : `waits for ${names.map((name) => `secret "${name}"`).join(', ')}; set it with: sonar secret set ${names[0]}`;
 
 export async function reportScan(
-  database: Database,
+  parts: { database: Database; settings: Parameters<typeof scanMayBeStale>[2] },
   pass: PlanPass,
   made: number,
   more: boolean,
 ): Promise<PlanReport> {
   const { scan } = pass;
-  const [counts, settlement, unread] = await Promise.all([
+  const { database } = parts;
+  const [counts, settlement, unread, stale, hold] = await Promise.all([
     taskCounts(database, scan.scan_id),
     settlementOf(database, scan.scan_id),
     finalizationIsDueOf(database, scan.scan_id),
+    scanMayBeStale(database, scan.scan_id, parts.settings),
+    recoveryHold(database),
   ]);
   const closed = !settlement.open_steps && !settlement.open_expansions && !settlement.plan_due;
   const idle = !settlement.open_tasks && !settlement.unread;
@@ -33,10 +37,12 @@ export async function reportScan(
     status: scan.status,
     name: scan.name,
     definition: scan.definition_name,
-    reason: scan.reason ?? '',
+    reason: scan.reason ?? (hold && settlement.in_flight ? hold.held_note : ''),
     made,
     pending: scan.status === 'Running' && steps.some((step) => step.pending > 0),
     unread,
+    // What is cancelled ends by itself or is ended by the scan's own pass.
+    stale: stale && (scan.status === 'Running' || scan.status === 'Paused'),
     settleable:
       (scan.status === 'Running' && closed && idle) ||
       (scan.status === 'Cancelling' && idle && !settlement.in_flight),

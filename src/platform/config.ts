@@ -48,6 +48,21 @@ export const settingsSchema = z.object({
   SONAR_SCAN_TASK_CAP: z.coerce.number().int().min(1).default(1_000_000),
   SONAR_CANCEL_GRACE_MS: ms.default(600_000),
   SONAR_MAX_RELEASES: z.coerce.number().int().min(1).default(10),
+  // Recovery. Shorter: tasks are given away while their worker is only slow. Longer: lost tasks wait longer. Of
+  // messages without a start, of commands on absent workers, and of pulse intake before anybody counts as absent.
+  SONAR_STALE_AFTER_MS: ms.default(600_000),
+  // The least time between two passes over all scans, however many ask.
+  SONAR_RECOVERY_EVERY_MS: ms.default(5_000),
+  SONAR_RECOVERY_LEASE_MS: ms.default(60_000),
+  // Larger: a command that kills its machine kills more of them.
+  SONAR_MAX_RECOVERIES: z.coerce.number().int().min(0).max(1_000).default(3),
+  // Of so many workers over half lost within the window looks like a cut network: nobody is judged for the hold.
+  SONAR_FLEET_HOLD_WORKERS: z.coerce.number().int().min(2).default(10),
+  SONAR_FLEET_HOLD_WINDOW_MS: ms.default(60_000),
+  SONAR_FLEET_HOLD_MS: ms.default(600_000),
+  SONAR_WORKER_KEEP_MS: ms.default(7 * 86_400_000),
+  // How long a tag whose queue the broker refuses is left alone.
+  SONAR_TAG_PARKED_MS: ms.default(60_000),
   SONAR_LEDGER_KEEP_MS: ms.default(7 * 86_400_000),
   SONAR_SILENT_SCAN_MS: ms.default(180_000),
   SONAR_WAKE_EVERY_MS: ms.default(1_000),

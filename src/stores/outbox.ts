@@ -95,7 +95,7 @@ export async function returnUndelivered(db: Db, eventId: string, delayMs: number
       from event e where t.attempt_id = e.attempt_id and t.status = 'Published'
       returning e.attempt_id),
     ended as (
-      update sonar.attempt a set ended_at = clock_timestamp(), end_reason = 'recovered'
+      update sonar.attempt a set ended_at = clock_timestamp(), end_reason = 'recovered', recovery_rule = 'undelivered'
       from back b where a.attempt_id = b.attempt_id and a.ended_at is null)
     select exists (select from back) as returned`);
   return row?.returned ?? false;

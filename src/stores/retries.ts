@@ -32,7 +32,7 @@ export function retryTasks(
         and t.step = any(${steps}::text[]) and t.status in ('Failed', 'Cancelled') and t.superseded_at is null
         and (${taskId}::uuid is null or t.task_id = ${taskId}::uuid))
     update sonar.task
-    set status = 'Pending', attempt_id = null, tag = null, not_before = null, retries = 0, releases = 0,
+    set status = 'Pending', attempt_id = null, tag = null, not_before = null, retries = 0, releases = 0, recoveries = 0,
         finished_at = null, started_at = null, published_at = null, failure_code = null, failure_message = null,
         outcome = null, exit_code = null, accepted_attempt_id = null, accepted_digest = null,
         accepted_sequence = null, finalized = true, plan_due = false

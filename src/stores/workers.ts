@@ -53,8 +53,41 @@ export function recordPulse(db: Db, pulse: Pulse): Promise<number> {
     update sonar.worker_incarnation
     set pulsed_at = clock_timestamp(), pulse_sequence = ${pulse.sequence}, location = ${pulse.location},
         image = ${pulse.image}, tags = ${pulse.tags}, slots = ${pulse.slots}, free_slots = ${pulse.freeSlots},
-        draining = ${pulse.draining}, attempts = ${pulse.attempts}::uuid[]
+        draining = ${pulse.draining}, attempts = ${pulse.attempts}::uuid[],
+        free_pulses = case when ${pulse.freeSlots} > 0 and not ${pulse.draining}::boolean then least(free_pulses + 1, 2) else 0 end
     where incarnation_id = ${pulse.incarnationId} and pulse_sequence < ${pulse.sequence} and replaced_at is null`);
+}
+
+/**
+ * A pulse was taken: the intake is open, and has been since it was last found shut for `gapMs`. At most one write in
+ * `everyMs`, and nobody waits for another's.
+ */
+export async function touchIntake(db: Db, everyMs: number, gapMs: number): Promise<void> {
+  await db.execute(sql('worker.touch_intake')`
+    update sonar.pulse_intake
+    set open_since = case when touched_at < clock_timestamp() - ${gapMs} * interval '1 millisecond'
+                          then clock_timestamp() else open_since end,
+        touched_at = clock_timestamp()
+    where singleton in (
+      select singleton from sonar.pulse_intake
+      where touched_at < clock_timestamp() - ${everyMs} * interval '1 millisecond' for update skip locked)`);
+}
+
+/**
+ * Started attempts that a later pulse does not list: counted, for a second such pulse means that the worker has lost
+ * them. One that is listed again was never lost.
+ */
+export async function noteOmittedAttempts(db: Db, pulse: Pulse): Promise<void> {
+  await db.execute(sql('worker.note_omitted')`
+    update sonar.attempt a
+    set omitted_pulses = case when a.attempt_id = any(${pulse.attempts}::uuid[]) then 0 else least(omitted_pulses + 1, 2) end
+    where a.attempt_id in (
+      select attempt_id from sonar.attempt
+      where incarnation_id = ${pulse.incarnationId} and ended_at is null and cancel_requested_at is null
+        and started_pulse_sequence < ${pulse.sequence}
+        and (omitted_pulses > 0 or not attempt_id = any(${pulse.attempts}::uuid[]))
+        and not (omitted_pulses > 1 and not attempt_id = any(${pulse.attempts}::uuid[]))
+      for update skip locked)`);
 }
 
 /** Of the attempts in hand: which are to be ended, and which are no longer anybody's. */
@@ -79,22 +112,46 @@ export async function endOmittedAttempts(db: Db, pulse: Pulse): Promise<ScanId[]
   return [...new Set(rows.map((row) => row.scan_id))];
 }
 
-/** Cancelled attempts whose worker is absent, or that were asked to end `graceMs` ago, count no longer. */
+export interface AbandonedBounds {
+  /** Since the command was asked to end. */
+  graceMs: number;
+  /** Without a pulse: absent, if intake was open for `intakeMs`. */
+  absentMs: number;
+  intakeMs: number;
+}
+
+/**
+ * Cancelled attempts whose worker is absent or was replaced, or that were asked to end long ago, count no longer.
+ * @param scanId of this scan; null: of all, a bounded number at a time
+ */
 export function endAbandonedAttempts(
   db: Db,
-  scanId: string,
-  graceMs: number,
-  absentMs: number,
+  scanId: string | null,
+  bounds: AbandonedBounds,
 ): Promise<number> {
   return db.execute(sql('worker.end_abandoned')`
     update sonar.attempt a set ended_at = clock_timestamp(), end_reason = 'cancelled'
-    from sonar.attempt x left join sonar.worker_incarnation w on w.incarnation_id = x.incarnation_id
-    where a.attempt_id = x.attempt_id and x.scan_id = ${scanId} and x.ended_at is null
-      and x.cancel_requested_at is not null
-      and (x.incarnation_id is null
-           or x.cancel_requested_at < clock_timestamp() - ${graceMs} * interval '1 millisecond'
-           or w.replaced_at is not null
-           or coalesce(w.pulsed_at, w.registered_at) < clock_timestamp() - ${absentMs} * interval '1 millisecond')`);
+    where a.attempt_id in (
+      select x.attempt_id from sonar.pulse_intake i
+      cross join sonar.attempt x left join sonar.worker_incarnation w on w.incarnation_id = x.incarnation_id
+      where (${scanId}::uuid is null or x.scan_id = ${scanId}::uuid) and x.ended_at is null and x.cancel_requested_at is not null
+        and (w.incarnation_id is null
+             or x.cancel_requested_at < clock_timestamp() - ${bounds.graceMs} * interval '1 millisecond'
+             or w.replaced_at is not null
+             or coalesce(w.pulsed_at, w.registered_at) < clock_timestamp() - ${bounds.absentMs} * interval '1 millisecond'
+                and i.touched_at > clock_timestamp() - ${bounds.absentMs} * interval '1 millisecond'
+                and i.open_since < clock_timestamp() - ${bounds.intakeMs} * interval '1 millisecond')
+      limit 5000 for update of x skip locked)`);
+}
+
+/** Incarnations that nobody has heard of for `keepMs` and that hold nothing any more. */
+export function retireIncarnations(db: Db, keepMs: number, limit: number): Promise<number> {
+  return db.execute(sql('worker.retire')`
+    delete from sonar.worker_incarnation where incarnation_id in (
+      select w.incarnation_id from sonar.worker_incarnation w
+      where coalesce(w.pulsed_at, w.registered_at) < clock_timestamp() - ${keepMs} * interval '1 millisecond'
+        and not exists (select from sonar.attempt a where a.incarnation_id = w.incarnation_id and a.ended_at is null)
+      limit ${limit} for update skip locked)`);
 }
 
 export interface WorkerRow {

@@ -160,8 +160,8 @@ test('accepted results are still read after a cancel, and only then the scan is 
 
 test.each([
   [
-    'its worker is absent',
-    query`update sonar.worker_incarnation set pulsed_at = now() - interval '1 minute'`,
+    'its worker is absent, while others were heard for 10 minutes',
+    query`with open as (update sonar.pulse_intake set open_since = now() - interval '11 minutes') update sonar.worker_incarnation set pulsed_at = now() - interval '1 minute'`,
   ],
   ['its worker was replaced', query`update sonar.worker_incarnation set replaced_at = now()`],
   [

@@ -4,6 +4,7 @@ import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { eachLine } from '../fixtures/definition-texts.ts';
 import { openLaboratory } from '../fixtures/laboratory.ts';
 import { useObjectStore } from '../fixtures/object-store.ts';
+import { genericPlan, type PlanNode } from '../fixtures/planned-statement.ts';
 import { query } from '../fixtures/query.ts';
 import { sourceStatements } from '../fixtures/statement-texts.ts';
 
@@ -11,27 +12,9 @@ const clone = useClonedDatabase();
 const objects = useObjectStore();
 const texts = new Map(sourceStatements().map(({ name, text }) => [name, text]));
 
-interface PlanNode {
-  'Node Type': string;
-  'Relation Name'?: string;
-  'Index Cond'?: string;
-  'Recheck Cond'?: string;
-  Plans?: PlanNode[];
-}
-const nodesOf = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
-const bare = (text: string) => ({ name: '', text, values: [] });
-
 /** How the statement reads sonar.task when its values are not known, as a prepared one is planned in the end. */
-async function readsOfTasks(tx: Db, text: string): Promise<PlanNode[]> {
-  const count = new Set(text.match(/\$\d+/g)).size;
-  const values = count > 0 ? `(${Array.from({ length: count }, () => 'null').join(', ')})` : '';
-  await tx.execute(bare(`prepare planned as ${text}`));
-  const [row] = await tx.rows<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
-    bare(`explain (format json) execute planned${values}`),
-  );
-  await tx.execute(bare('deallocate planned'));
-  return nodesOf(row!['QUERY PLAN'][0].Plan).filter((node) => node['Relation Name'] === 'task');
-}
+const readsOfTasks = async (tx: Db, text: string): Promise<PlanNode[]> =>
+  (await genericPlan(tx, text)).filter((node) => node['Relation Name'] === 'task');
 
 // Of few scans with much in every state the planner expects to meet a fitting row soon, and would read on to the end
 // of the table where there is none.
@@ -51,7 +34,6 @@ test('the statements of a tick and of placement find their tasks by index', asyn
   await clone.database.script('analyze');
   const reads: [string, string, string | undefined][] = [];
   await clone.database.transaction(async (tx) => {
-    await tx.execute(bare('set local plan_cache_mode = force_generic_plan'));
     for (const name of hot)
       for (const node of await readsOfTasks(tx, texts.get(name) ?? ''))
         reads.push([name, node['Node Type'], node['Index Cond'] ?? node['Recheck Cond']]);

@@ -140,15 +140,16 @@ const onTimeSkipping: Record<string, Recording> = {
   },
 
   async maintenance(temporal, save) {
+    const nothing = { restarted: 0, recovered: 0, purged: 0, retired: 0, unread: false };
     const passes = [
-      { restarted: 2, purged: 7, unread: false },
-      { restarted: 0, purged: 0, unread: true },
+      { ...nothing, restarted: 2, recovered: 1, purged: 7 },
+      { ...nothing, unread: true },
     ];
     let made = 0;
     temporal.maintain = async () => {
       made += 1;
       if (made === 3) throw ApplicationFailure.nonRetryable('needs migration 7', 'schema_version');
-      return passes[made % 2] ?? { restarted: 0, purged: 0, unread: false };
+      return passes[made % 2] ?? nothing;
     };
     temporal.drainAny = async () => ({ batches: 1 });
     await temporal.gateway.ensureMaintenance();

@@ -5,7 +5,7 @@ import { useTimeSkipping } from './scripted-temporal.ts';
 
 const temporal = useTimeSkipping();
 const minuteMs = 60_000;
-const pass = { restarted: 0, purged: 0, unread: false };
+const pass = { restarted: 0, recovered: 0, purged: 0, retired: 0, unread: false };
 
 /** Starts it as every reconciler does; it is ended with its test. */
 async function maintenance() {
@@ -21,8 +21,8 @@ async function maintenance() {
 
 test('a pass every minute says what it did; what nobody reads is drained', async () => {
   const passes = [
-    { restarted: 2, purged: 7, unread: false },
-    { restarted: 0, purged: 0, unread: true },
+    { ...pass, restarted: 2, recovered: 3, purged: 7 },
+    { ...pass, unread: true },
   ];
   let made = 0;
   let drained = 0;
@@ -37,7 +37,7 @@ test('a pass every minute says what it did; what nobody reads is drained', async
   const history = await HistoryView.when(running.handle, (view) => view.waits.length === 4);
   expect(history.waits.map((wait) => wait.ms)).toEqual(Array.from({ length: 4 }, () => minuteMs));
   expect(history.waits.map((wait) => wait.summary)).toEqual([
-    'started 2 scan workflow(s)',
+    'started 2 scan workflow(s); recovered 3 lost task(s)',
     'nothing to mend',
     'nothing to mend',
     'nothing to mend',

@@ -79,13 +79,19 @@ test('each wait says what its tick did', () => {
       step({ step: 'web', inFlight: 3, cancelled: 1, note: 'starved: no live worker has its tag' }),
     ],
   });
-  expect(changesOf(before, now, '8 on nmap')).toBe(
-    'made 9; placed 8 on nmap; completed 3 of ports; failed 2 of ports; ports is settled; cancelled 1 of web; 3 in flight; web is starved',
+  expect(changesOf(before, now, { placed: '8 on nmap', recovered: '2 lost tasks' })).toBe(
+    'made 9; placed 8 on nmap; recovered 2 lost tasks; completed 3 of ports; failed 2 of ports; ports is settled; cancelled 1 of web; 3 in flight; web is starved',
   );
   expect(
-    changesOf(now, { ...now, made: 0, steps: [step({ state: 'settled', completed: 4, failed: 2 })] }, ''),
+    changesOf(
+      now,
+      { ...now, made: 0, steps: [step({ state: 'settled', completed: 4, failed: 2 })] },
+      nothing,
+    ),
   ).toBe('nothing changed');
 });
+
+const nothing = { placed: '', recovered: '' };
 
 /** The marks of a line that Markdown would read. */
 const marksOf = (line: string): string =>
@@ -110,5 +116,5 @@ test('no name, reason or note can break the table or bring in markup', () => {
 
 test('a summary stays a line, however many steps have changed', () => {
   const steps = Array.from({ length: 80 }, (_, index) => step({ step: `step-${index}`, completed: 5 }));
-  expect(changesOf(undefined, report({ steps }), '')).toMatch(/^completed 5 of step-0; .{100,190}$/);
+  expect(changesOf(undefined, report({ steps }), nothing)).toMatch(/^completed 5 of step-0; .{100,190}$/);
 });

@@ -5,6 +5,7 @@ import type {
   PlaceReport,
   PlanReport,
   ReconcilerActivities,
+  RecoverReport,
   StepSummary,
 } from '#sonar/contracts/activities.ts';
 import type { ScanStatus } from '#sonar/contracts/states.ts';
@@ -16,6 +17,7 @@ type Answer<Result> = (call: number) => Result | Promise<Result>;
 export interface ScanScript {
   plan: Answer<PlanReport>;
   place?: Answer<PlaceReport>;
+  recover?: Answer<RecoverReport>;
   settle?: Answer<{ status: ScanStatus | undefined }>;
   requestCancel?: Answer<void>;
   drain?: Answer<{ batches: number }>;
@@ -71,6 +73,7 @@ export function report(over: Partial<PlanReport> = {}): PlanReport {
     made: 0,
     pending: false,
     unread: false,
+    stale: false,
     settleable: false,
     more: false,
     steps: [step()],

@@ -114,6 +114,7 @@ export class ScriptedTemporal {
     const reconciler: ReconcilerActivities = {
       plan: ask('plan', undefined),
       place: ask('place', { placed: '' }),
+      recover: ask('recover', { recovered: '' }),
       settle: ask('settle', { status: 'Running' }),
       requestCancel: ask('requestCancel', undefined),
       maintain: () => this.maintain(),
