@@ -12,10 +12,13 @@ import type {
 } from '#sonar/contracts/scan-api.ts';
 import type { Db } from '#sonar/db/pool.ts';
 import type { RecordState } from '#sonar/domain/inventory-fold.ts';
+import { isScanOpen } from '#sonar/domain/scan-states.ts';
+import { recoveryHold } from '#sonar/flow/recover-tasks.ts';
 import { missingSecretsNote } from '#sonar/flow/report-scan.ts';
 import { findRevision } from '#sonar/stores/definitions.ts';
 import { unfinishedFinalizations } from '#sonar/stores/finalizations.ts';
 import type { InventoryRow } from '#sonar/stores/inventory.ts';
+import { recoveredOfScan } from '#sonar/stores/recovery.ts';
 import { type ScanRow, scanScope } from '#sonar/stores/scans.ts';
 import { recordCounts } from '#sonar/stores/source-records.ts';
 import { type StepRow, stepsOfScan } from '#sonar/stores/steps.ts';
@@ -39,18 +42,24 @@ export function scanView(row: ScanRow): ScanView {
 }
 
 export async function scanDetail(db: Db, row: ScanRow): Promise<ScanDetail> {
-  const [scope, steps, counts, unfinished, records, revision] = await Promise.all([
+  const [scope, steps, counts, unfinished, records, revision, recovered, hold] = await Promise.all([
     scanScope(db, row.scan_id),
     stepsOfScan(db, row.scan_id),
     taskCounts(db, row.scan_id),
     unfinishedFinalizations(db, row.scan_id),
     recordCounts(db, row.scan_id),
     findRevision(db, row.workspace_id, row.definition_name, row.definition_revision),
+    recoveredOfScan(db, row.scan_id),
+    recoveryHold(db),
   ]);
   return {
     ...scanView(row),
+    reason: row.reason ?? (hold && isScanOpen(row.status) ? hold.held_note : null),
     scope,
-    steps: steps.map((step) => stepView(step, counts, revision?.compiled)),
+    steps: steps.map((step) => ({
+      ...stepView(step, counts, revision?.compiled),
+      recovered: recovered.find((one) => one.step === step.step)?.attempts ?? 0,
+    })),
     unfinalized: unfinished.due,
     poisoned: unfinished.poisoned,
     records: Object.fromEntries(records.map((count) => [count.type, count.records])),
@@ -58,7 +67,11 @@ export async function scanDetail(db: Db, row: ScanRow): Promise<ScanDetail> {
   };
 }
 
-function stepView(row: StepRow, counts: readonly TaskCount[], definition: Definition | undefined): StepView {
+function stepView(
+  row: StepRow,
+  counts: readonly TaskCount[],
+  definition: Definition | undefined,
+): Omit<StepView, 'recovered'> {
   const own = counts.filter((count) => count.step === row.step);
   const of = (status: string) =>
     own.filter((count) => count.status === status).reduce((sum, count) => sum + count.tasks, 0);
@@ -104,6 +117,11 @@ export function taskView(row: TaskViewRow): TaskView {
     publishedAt: row.published_at,
     startedAt: row.started_at,
     finishedAt: row.finished_at,
+    recoveries: row.recoveries,
+    lastRecovery:
+      row.recovery_rule === null || row.lost_at === null
+        ? null
+        : { rule: row.recovery_rule, worker: row.lost_by, at: row.lost_at },
   };
 }
 

@@ -70,6 +70,11 @@ export function notesOf(detail: ScanDetail): { text: string; tone: Tone }[] {
         tone: 'bad',
       });
     if (step.note !== null) notes.push({ text: `${step.step}: ${step.note}`, tone: 'warning' });
+    if (step.recovered > 0)
+      notes.push({
+        text: `${step.step}: taken back ${step.recovered === 1 ? 'once' : `${step.recovered} times`} from a lost attempt; see: sonar task list --scan ${detail.id} --step ${step.step}`,
+        tone: 'warning',
+      });
     if (step.refused > 0)
       notes.push({
         text: `${step.step}: ${step.refused} out of scope or not a host, kept out`,

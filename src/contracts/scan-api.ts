@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { namePattern } from './names.ts';
 import { recordTypes } from './records.ts';
-import { scanStatuses, stepStates, taskStatuses } from './states.ts';
+import { recoveryRules, scanStatuses, stepStates, taskStatuses } from './states.ts';
 
 export const time = z.iso.datetime();
 export const count = z.int().min(0);
@@ -145,6 +145,8 @@ export const stepViewSchema = z.object({
   }),
   /** Items kept out by the scope or because they do not parse as a host, URL or CIDR. */
   refused: count,
+  /** Attempts that tasks were taken back from: lost workers, unread messages. */
+  recovered: count,
   /** Pending work and no live worker has any of its tags, since then. */
   starvedSince: time.nullable(),
   /** Why the step is blocked, or its revision was not taken. */
@@ -204,6 +206,10 @@ export const taskSchema = z.object({
   publishedAt: time.nullable(),
   startedAt: time.nullable(),
   finishedAt: time.nullable(),
+  /** Times that it was lost after a start without a result. */
+  recoveries: z.int(),
+  /** When and why it was last taken back from an attempt, and from which worker if one had started it. */
+  lastRecovery: z.object({ rule: z.enum(recoveryRules), worker: z.string().nullable(), at: time }).nullable(),
 });
 export type TaskView = z.infer<typeof taskSchema>;
 export const taskListSchema = listOf(taskSchema);

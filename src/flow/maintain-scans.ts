@@ -7,7 +7,7 @@ import { finalizationIsDue } from '#sonar/stores/finalizations.ts';
 import { purgeLedger } from '#sonar/stores/outbox.ts';
 import { silentScans } from '#sonar/stores/scans.ts';
 import { retireIncarnations } from '#sonar/stores/workers.ts';
-import type { TemporalGateway } from '#sonar/transport/temporal-client.ts';
+import { failuresBeforeRestart, type TemporalGateway } from '#sonar/transport/temporal-client.ts';
 import { type RecoverParts, type RecoveryResult, recoverTasks } from './recover-tasks.ts';
 
 const scansPerPass = 200;
@@ -15,7 +15,6 @@ const purgedPerStatement = 5_000;
 // Without more than one statement a pass, a busy week would leave more than a pass a minute takes away.
 const purgesPerPass = 20;
 const retiredPerPass = 1_000;
-const failuresBeforeRestart = 10;
 
 /** Found in PostgreSQL, never by Temporal's visibility, which may lag or be lost. */
 export async function maintainScans(

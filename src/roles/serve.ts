@@ -153,7 +153,8 @@ function executorServices(
         minRestMs: maintenanceEnsuredEveryMs,
         maxRestMs: maintenanceEnsuredEveryMs,
         work: async () => {
-          await parts.temporal.ensureMaintenance();
+          if ((await parts.temporal.ensureMaintenance()) === 'restarted')
+            parts.log.warn({ operation: 'maintenance_restarted' });
           return false;
         },
       }),

@@ -42,12 +42,15 @@ export interface TemporalGateway {
    * go by the namespace's retention. @throws SonarError `unreachable`.
    */
   forgetScan(scanId: ScanId): Promise<void>;
-  ensureMaintenance(): Promise<void>;
+  /** Starts the workflow that looks after the others, or leaves the one that runs; one that keeps failing is made anew. */
+  ensureMaintenance(failures?: number): Promise<'running' | 'restarted'>;
   check(): Promise<void>;
   close(): Promise<void>;
 }
 
 const rpcTimeoutMs = 10_000;
+// A deployment under way fails a task or two; ten in a row end by themselves only with other code.
+export const failuresBeforeRestart = 10;
 
 export async function connectTemporal(options: {
   address: string;
@@ -90,18 +93,26 @@ export async function connectTemporal(options: {
           signal: wakeSignal,
         });
       }),
-    restartIfFailing: (scan, failures) => within(() => restartIfFailing(client, scan, failures)),
     forgetScan: (scanId) => within(() => forgetScan(client, options.namespace, scanId)),
-    ensureMaintenance: () =>
+    restartIfFailing: (scan, failures) =>
       within(async () => {
+        const ended = await endIfFailing(client, scanWorkflowId(scan.scanId), failures);
+        if (ended) await client.workflow.start(workflowTypes.scan, scanOptions(scan));
+        return ended;
+      }),
+    ensureMaintenance: (failures = failuresBeforeRestart) =>
+      within(async () => {
+        const ended = await endIfFailing(client, maintenanceWorkflowId, failures);
         await client.workflow.start(workflowTypes.maintenance, {
           workflowId: maintenanceWorkflowId,
           taskQueue: taskQueues.reconciler,
           args: [],
           workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
           workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
-          staticSummary: 'Starts the workflows of scans that lost theirs and clears what is old',
+          staticSummary:
+            'Starts the workflows of scans that lost theirs, recovers lost tasks, clears what is old',
         });
+        return ended ? 'restarted' : 'running';
       }),
     check: () => within(() => connection.workflowService.getSystemInfo({})).then(() => undefined),
     close: () => connection.close(),
@@ -124,8 +135,9 @@ function scanOptions(scan: ScanTitle) {
   };
 }
 
-async function restartIfFailing(client: Client, scan: ScanTitle, failures: number): Promise<boolean> {
-  const handle = client.workflow.getHandle(scanWorkflowId(scan.scanId));
+/** Its workflow task fails again and again: it is terminated, since no workflow of Sonar holds a state. */
+async function endIfFailing(client: Client, workflowId: string, failures: number): Promise<boolean> {
+  const handle = client.workflow.getHandle(workflowId);
   const description = await handle.describe().catch((error: unknown) => {
     if (error instanceof WorkflowNotFoundError) return undefined;
     throw error;
@@ -133,10 +145,14 @@ async function restartIfFailing(client: Client, scan: ScanTitle, failures: numbe
   if (description?.status.name !== 'RUNNING') return false;
   const attempt = description.raw.pendingWorkflowTask?.attempt ?? 0;
   if (attempt < failures) return false;
-  await handle.terminate(
-    `its workflow task failed ${attempt} times; a fresh workflow goes on from PostgreSQL`,
-  );
-  await client.workflow.start(workflowTypes.scan, scanOptions(scan));
+  // By its run: what another reconciler has started meanwhile is not to be ended.
+  await client.workflow
+    .getHandle(workflowId, description.runId)
+    .terminate(`its workflow task failed ${attempt} times; a fresh workflow goes on from PostgreSQL`)
+    .catch((error: unknown) => {
+      // Another reconciler was first.
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    });
   return true;
 }
 

@@ -9,6 +9,7 @@ import { oneStep } from '../fixtures/definition-texts.ts';
 import { dispatchedScan } from '../fixtures/dispatched-scan.ts';
 import { openLaboratory } from '../fixtures/laboratory.ts';
 import { useObjectStore } from '../fixtures/object-store.ts';
+import { fleetLives, minutes, seconds, timePasses } from '../fixtures/passing-time.ts';
 import { query } from '../fixtures/query.ts';
 import { scriptedTemporal } from '../fixtures/scripted-temporal.ts';
 
@@ -37,7 +38,13 @@ test('the workflow of each open scan without a tick for 3 minutes is started', a
     query`update sonar.scan set status = 'Cancelling' where scan_id = ${cancelling.scan_id}`,
   );
   const temporal = scriptedTemporal();
-  expect(await maintain(temporal)).toEqual({ restarted: 2, purged: 0, unread: false });
+  expect(await maintain(temporal)).toEqual({
+    restarted: 2,
+    recovered: new Map(),
+    purged: 0,
+    retired: 0,
+    unread: false,
+  });
   expect(temporal.calls.toSorted()).toEqual(
     [neverTicked, cancelling].map((scan) => `startScan ${scan.scan_id}`).toSorted(),
   );
@@ -93,4 +100,32 @@ test('results that wait to be read are told, so that they finish without their s
   expect(await maintain(scriptedTemporal())).toMatchObject({ unread: true });
   await lab.finalize();
   expect(await maintain(scriptedTemporal())).toMatchObject({ unread: false });
+});
+
+test('lost tasks are looked for, so that they are found without their scan', async () => {
+  const { lab, worker, attempt, scan } = await dispatchedScan(clone, objects);
+  await lab.start(attempt, worker);
+  const successor = await lab.worker();
+  await fleetLives(clone.database, [successor], seconds(40));
+  const { recovered } = await maintain(scriptedTemporal());
+  expect([...recovered]).toEqual([[scan.scan_id, { tasks: 1, failed: 0 }]]);
+});
+
+test('incarnations of long ago go, but for those that still hold something', async () => {
+  const { lab, worker, attempt } = await dispatchedScan(clone, objects);
+  await lab.start(attempt, worker);
+  await lab.worker();
+  await lab.worker({ name: 'w2' });
+  await timePasses(clone.database, 8 * minutes(24 * 60));
+  const young = await lab.worker({ name: 'w3' });
+  // Nobody has looked for what the first of them holds: the intake has been open for no time.
+  await clone.database.execute(query`update sonar.recovery set passed_at = now()`);
+  expect(await maintain(scriptedTemporal())).toMatchObject({ retired: 2 });
+  expect(
+    (
+      await clone.database.rows(
+        query`select incarnation_id from sonar.worker_incarnation order by registered_at`,
+      )
+    ).map((row) => (row as { incarnation_id: string }).incarnation_id),
+  ).toEqual([worker.incarnationId, young.incarnationId]);
 });

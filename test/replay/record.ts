@@ -115,6 +115,18 @@ const onDevServer: Record<string, Recording> = {
     save('scan-drain-fails', await HistoryView.of(run.handle));
   },
 
+  async 'scan-recovers'(temporal, save) {
+    const run = await temporal.startScan(() => ({
+      plan: (call) =>
+        call < 4 ? moved(call, { pending: call === 1, stale: call !== 2, more: call < 3 }) : over(),
+      recover: (call) => ({ recovered: call === 1 ? '2 lost tasks' : '' }),
+    }));
+    await HistoryView.when(run.handle, (history) => history.waits.length === 1);
+    await temporal.gateway.wakeScan(run.scanId);
+    await run.handle.result();
+    save('scan-recovers', await HistoryView.of(run.handle));
+  },
+
   async 'scan-tick-fails'(temporal, save) {
     const run = await temporal.startScan(() => ({
       plan(call) {

@@ -40,6 +40,7 @@ test('every recorded history replays', async () => {
     'scan-continued-4',
     'scan-drain-fails',
     'scan-idle',
+    'scan-recovers',
     'scan-simple',
     'scan-tick-fails',
   ]);
@@ -71,6 +72,13 @@ const mutants: Record<string, Mutation & { breaks: string[] }> = {
     find: 'if (this.#cancelAsked) {',
     replace: 'if (this.#shownStatus === undefined) {',
     breaks: ['scan-cancelled'],
+  },
+  'looks for lost tasks before it places': {
+    file: 'scan.ts',
+    find: 'const { placed } = report.pending',
+    replace:
+      'if (report.stale) await reconciler().recover({ scanId });\n    const { placed } = report.pending',
+    breaks: ['scan-recovers'],
   },
   'rests before its pass': {
     file: 'maintenance.ts',

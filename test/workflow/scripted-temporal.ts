@@ -1,7 +1,7 @@
 // A Temporal for tests, with both task queues served by activities that the tests script.
 import type { WorkflowHandle } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import { DefaultLogger, Runtime, Worker, type WorkflowBundleOption } from '@temporalio/worker';
 import type { FinalizerActivities, ReconcilerActivities } from '#sonar/contracts/activities.ts';
 import type { ScanId } from '#sonar/contracts/ids.ts';
 import { scanWorkflowId, taskQueues, wakeSignal } from '#sonar/contracts/names.ts';
@@ -80,7 +80,11 @@ export class ScriptedTemporal {
     this.gateway = gateway;
   }
 
-  static async start(kind: keyof typeof servers = 'time-skipping'): Promise<ScriptedTemporal> {
+  /** `workflowBundle`: other workflows than those of the program. */
+  static async start(
+    kind: keyof typeof servers = 'time-skipping',
+    workflowBundle?: WorkflowBundleOption,
+  ): Promise<ScriptedTemporal> {
     Runtime.install({
       logger: new DefaultLogger('ERROR'),
       shutdownSignals: [],
@@ -90,11 +94,11 @@ export class ScriptedTemporal {
     const environment = await servers[kind]();
     const gateway = await connectTemporal({ address: environment.address, namespace: 'default' });
     const started = new ScriptedTemporal(environment, gateway);
-    await started.#serve();
+    await started.#serve(workflowBundle ?? { codePath: await workflowBundlePath() });
     return started;
   }
 
-  async #serve(): Promise<void> {
+  async #serve(workflowBundle: WorkflowBundleOption): Promise<void> {
     const worker = {
       connection: this.environment.nativeConnection,
       namespace: 'default',
@@ -128,7 +132,7 @@ export class ScriptedTemporal {
         ...worker,
         taskQueue: taskQueues.reconciler,
         activities: reconciler,
-        workflowBundle: { codePath: await workflowBundlePath() },
+        workflowBundle,
       }),
       await Worker.create({ ...worker, taskQueue: taskQueues.finalizer, activities: finalizer }),
     );

@@ -48,6 +48,27 @@ test('place is called only when there is something pending, settle only when it 
   expect(history.activities).toContainEqual({ name: 'place', summary: 'place 9 pending' });
 });
 
+test('a recovery pass is asked for after placement, only when something may be lost, and told in the summary', async () => {
+  const reports = [
+    report({ pending: true, stale: true, steps: [step({ pending: 1, inFlight: 2 })] }),
+    report({ steps: [step({ pending: 1, inFlight: 2 })] }),
+    report({ status: 'Paused', stale: true, steps: [step({ pending: 1, inFlight: 2 })] }),
+  ];
+  const run = await temporal.current.startScan(() => ({
+    plan: (call) => reports[call - 1] ?? over(),
+    recover: (call) => ({ recovered: call === 1 ? '2 lost tasks' : '' }),
+  }));
+  await run.handle.result();
+  expect(run.calls.names).toEqual(['plan', 'place', 'recover', 'plan', 'plan', 'recover', 'plan']);
+  const history = await HistoryView.of(run.handle);
+  expect(history.waits.map((wait) => wait.summary)).toEqual([
+    'recovered 2 lost tasks; 2 in flight',
+    '2 in flight',
+    '2 in flight',
+  ]);
+  expect(history.activities).toContainEqual({ name: 'recover', summary: 'look for lost tasks' });
+});
+
 test('a drain is started when results wait to be read, one at a time, and no tick waits for it', async () => {
   const release = Promise.withResolvers<void>();
   const drainsSeen: number[] = [];

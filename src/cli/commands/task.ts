@@ -115,7 +115,17 @@ function remarkOf(row: TaskView): string | null {
     ...(row.failure === null ? [] : [`${row.failure.code}: ${row.failure.message}`]),
     ...(row.exitCode === null || row.exitCode === 0 ? [] : [`exit ${row.exitCode}`]),
     ...(row.badRecords === 0 ? [] : [`${row.badRecords} bad records`]),
+    ...(row.lastRecovery === null ? [] : [recoveryOf(row, row.lastRecovery)]),
     ...row.warnings,
   ];
   return remarks.length === 0 ? null : remarks.join('; ');
+}
+
+/** "taken back from w1 (worker_absent), lost 2 times". */
+function recoveryOf(
+  { recoveries }: TaskView,
+  { rule, worker }: NonNullable<TaskView['lastRecovery']>,
+): string {
+  const from = worker === null ? '' : ` from ${worker}`;
+  return `taken back${from} (${rule})${recoveries > 1 ? `, lost ${recoveries} times` : ''}`;
 }

@@ -41,6 +41,7 @@ export function stepView(
       ...counts,
     },
     refused: 0,
+    recovered: 0,
     starvedSince: null,
     note: null,
     ...changes,
@@ -80,6 +81,8 @@ export function taskView(changes: Partial<TaskView> = {}): TaskView {
     publishedAt: '2026-01-02T03:04:05.000Z',
     startedAt: '2026-01-02T03:04:06.000Z',
     finishedAt: '2026-01-02T03:04:08.500Z',
+    recoveries: 0,
+    lastRecovery: null,
     ...changes,
   };
 }
