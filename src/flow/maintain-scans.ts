@@ -11,10 +11,10 @@ import { failuresBeforeRestart, type TemporalGateway } from '#sonar/transport/te
 import { type RecoverParts, type RecoveryResult, recoverTasks } from './recover-tasks.ts';
 
 const scansPerPass = 200;
-const retiredPerPass = 1_000;
 const purgedPerStatement = 5_000;
 // Without more than one statement a pass, a busy week would leave more than a pass a minute takes away.
 const purgesPerPass = 20;
+const retiredPerPass = 1_000;
 
 /** Found in PostgreSQL, never by Temporal's visibility, which may lag or be lost. */
 export async function maintainScans(
