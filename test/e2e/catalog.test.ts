@@ -24,8 +24,8 @@ const isThere = (...programs: string[]): boolean =>
 // CI installs these and must have them; elsewhere a survey is run where its tools are.
 const hasNmap = isThere('nmap') || Boolean(process.env.CI);
 const hasTlsTools = isThere('nmap', 'sslscan', 'testssl') || Boolean(process.env.CI);
-const withNmap = hasNmap ? test : test.skip;
-const withTlsTools = hasTlsTools ? test : test.skip;
+const withNmap = hasNmap ? describe : describe.skip;
+const withTlsTools = hasTlsTools ? describe : describe.skip;
 
 let surveyed: Surveyed;
 let sonar: SonarProcesses;
@@ -46,45 +46,37 @@ afterAll(async () => {
   await surveyed?.[Symbol.asyncDispose]();
 });
 
+const input = (name: string, ...values: string[]): string[] =>
+  values.flatMap((value) => ['--input', `${name}=${value}`]);
+
 /** The longest first: testssl.sh waits a lot. */
 function surveys(): { path: string; words: string[] }[] {
   const { ports, resolver } = surveyed;
-  const all = `ports=${Object.values(ports).join(',')}`;
-  const addresses = ['--allow', '127.0.51.0/29'];
-  const domain = ['--input', 'domains=sonar.test', '--allow', 'sonar.test', '--deny', 'vpn.sonar.test'];
-  const urls = [`http://www.sonar.test:${ports.web}/`, `https://api.sonar.test:${ports.tls}/`];
-  const of = (path: string, runs: boolean, ...words: string[]) => (runs ? [{ path, words }] : []);
+  const all = input('ports', Object.values(ports).join(','));
+  const some = input('ports', `${ports.tls},${ports.web}`);
+  const networks = ['--allow', '127.0.51.0/29', ...input('ranges', '127.0.51.0/29')];
+  const domain = ['--allow', 'sonar.test', '--deny', 'vpn.sonar.test', ...input('domains', 'sonar.test')];
+  const resolving = input('resolvers', resolver);
+  const urls = input('urls', `http://www.sonar.test:${ports.web}/`, `https://api.sonar.test:${ports.tls}/`);
+  const targets = (...ips: string[]): string[] => ['--allow', '127.0.51.0/29', ...input('targets', ...ips)];
   return [
-    ...of(
-      ...(['catalog/tls-audit.yaml', hasTlsTools, ...addresses] as const),
-      ...['--input', `targets=${secure}`, '--input', `targets=${front}`],
-      ...['--input', `ports=${ports.tls},${ports.web}`],
-    ),
-    ...of(
-      ...(['catalog/full-domain-survey.yaml', hasNmap, ...domain, ...addresses] as const),
-      ...['--input', `resolvers=${resolver}`, '--input', all],
-    ),
-    ...of(
-      'catalog/cidr-survey.yaml',
-      hasNmap,
-      ...addresses,
-      '--input',
-      'ranges=127.0.51.0/29',
-      '--input',
-      all,
-    ),
-    ...of('catalog/passive-domain-survey.yaml', true, ...domain, '--input', `resolvers=${resolver}`),
-    ...of(
-      ...(['catalog/url-list-survey.yaml', true, '--allow', 'sonar.test'] as const),
-      ...['--file', 'words=words.txt', ...urls.flatMap((url) => ['--input', `urls=${url}`])],
-    ),
-    ...of('catalog/loopback-survey.yaml', true, ...addresses, '--input', `targets=${front}`, '--input', all),
-    ...of('test/fixtures/examples/domain-survey.yaml', true, ...domain),
-    ...of(
-      ...(['test/fixtures/examples/cidr-survey.yaml', hasNmap, ...addresses] as const),
-      ...['--input', 'ranges=127.0.51.0/29', '--input', all],
-    ),
-  ];
+    { path: 'catalog/tls-audit.yaml', runs: hasTlsTools, words: [...targets(secure, front), ...some] },
+    {
+      path: 'catalog/full-domain-survey.yaml',
+      runs: hasNmap,
+      words: [...domain, '--allow', '127.0.51.0/29', ...resolving, ...all],
+    },
+    { path: 'catalog/cidr-survey.yaml', runs: hasNmap, words: [...networks, ...all] },
+    { path: 'catalog/passive-domain-survey.yaml', runs: true, words: [...domain, ...resolving] },
+    {
+      path: 'catalog/url-list-survey.yaml',
+      runs: true,
+      words: ['--allow', 'sonar.test', '--file', 'words=words.txt', ...urls],
+    },
+    { path: 'catalog/loopback-survey.yaml', runs: true, words: [...targets(front), ...all] },
+    { path: 'test/fixtures/examples/domain-survey.yaml', runs: true, words: domain },
+    { path: 'test/fixtures/examples/cidr-survey.yaml', runs: hasNmap, words: [...networks, ...all] },
+  ].filter(({ runs }) => runs);
 }
 
 /** Applies a definition with the tag of this test file for all of its own, and starts it by the command line. */
@@ -166,63 +158,75 @@ test('passive-domain-survey', async () => {
   });
 });
 
-withNmap('full-domain-survey', async () => {
-  const { web, tls } = surveyed.ports;
-  const fronts = [`http://sonar.test:${web}`, `http://www.sonar.test:${web}`];
-  const apis = [`https://api.sonar.test:${tls}`];
-  expect(await outcome('full-domain-survey')).toEqual({
-    status: 'Completed',
-    failed: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-    completed: {
-      ...{ subdomains: 1, names: 1, resolve: 1, ports: 1, services: 3, certificates: 1 },
-      ...{ web: 1, crawl: 1, pictures: 1, findings: 1 },
-    },
-    refused: { resolve: 2 },
-    keys: known(
-      ...found,
-      'domain sonar.test',
-      ...addressesOf(front, secure, shell),
-      ...pointing,
-      ...services(),
-      `certificate ${certificate}`,
-      ...[...fronts, ...apis].flatMap((origin) => [
-        `endpoint ${origin}/`,
-        `endpoint ${origin}/about`,
-        `technology ${origin}/ nginx`,
-        `finding nuclei admin-panel ${new URL(origin).host} ${origin}/admin`,
-      ]),
-    ),
+withNmap('with nmap itself', () => {
+  test('full-domain-survey', async () => {
+    const { web, tls } = surveyed.ports;
+    const fronts = [`http://sonar.test:${web}`, `http://www.sonar.test:${web}`];
+    const apis = [`https://api.sonar.test:${tls}`];
+    expect(await outcome('full-domain-survey')).toEqual({
+      status: 'Completed',
+      failed: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+      completed: {
+        subdomains: 1,
+        names: 1,
+        resolve: 1,
+        ports: 1,
+        services: 3,
+        certificates: 1,
+        web: 1,
+        crawl: 1,
+        pictures: 1,
+        findings: 1,
+      },
+      refused: { resolve: 2 },
+      keys: known(
+        ...found,
+        'domain sonar.test',
+        ...addressesOf(front, secure, shell),
+        ...pointing,
+        ...services(),
+        `certificate ${certificate}`,
+        ...[...fronts, ...apis].flatMap((origin) => [
+          `endpoint ${origin}/`,
+          `endpoint ${origin}/about`,
+          `technology ${origin}/ nginx`,
+          `finding nuclei admin-panel ${new URL(origin).host} ${origin}/admin`,
+        ]),
+      ),
+    });
   });
 });
 
-withNmap('cidr-survey', async () => {
-  const { web, tls } = surveyed.ports;
-  expect(await outcome('cidr-survey')).toEqual({
-    status: 'Completed',
-    failed: [0, 0, 0, 0],
-    completed: { ports: 1, services: 3, certificates: 1, web: 1 },
-    refused: {},
-    keys: known(
-      ...addressesOf(front, secure, shell),
-      ...services(),
-      `certificate ${certificate}`,
-      `endpoint http://${front}:${web}/`,
-      `endpoint https://${secure}:${tls}/`,
-      `technology http://${front}:${web}/ nginx`,
-      `technology https://${secure}:${tls}/ nginx`,
-    ),
-  });
-  const { items } = await sonar.client.inventory.take(
-    { type: 'service', scan: scans.get('cidr-survey') ?? '' },
-    10,
-  );
-  const said = Object.fromEntries(
-    items.map(({ fields }) => [fields.address, [fields.service, fields.product]]),
-  );
-  expect(said).toEqual({
-    [front]: ['http', 'nginx'],
-    [secure]: ['http', 'nginx'],
-    [shell]: ['ssh', 'OpenSSH'],
+withNmap('with nmap itself', () => {
+  test('cidr-survey', async () => {
+    const { web, tls } = surveyed.ports;
+    expect(await outcome('cidr-survey')).toEqual({
+      status: 'Completed',
+      failed: [0, 0, 0, 0],
+      completed: { ports: 1, services: 3, certificates: 1, web: 1 },
+      refused: {},
+      keys: known(
+        ...addressesOf(front, secure, shell),
+        ...services(),
+        `certificate ${certificate}`,
+        `endpoint http://${front}:${web}/`,
+        `endpoint https://${secure}:${tls}/`,
+        `technology http://${front}:${web}/ nginx`,
+        `technology https://${secure}:${tls}/ nginx`,
+      ),
+    });
+    const { items } = await sonar.client.inventory.take(
+      { type: 'service', scan: scans.get('cidr-survey') ?? '' },
+      10,
+    );
+    const said = Object.fromEntries(
+      items.map(({ fields }) => [fields.address, [fields.service, fields.product]]),
+    );
+    expect(said).toEqual({
+      [front]: ['http', 'nginx'],
+      [secure]: ['http', 'nginx'],
+      [shell]: ['ssh', 'OpenSSH'],
+    });
   });
 });
 
@@ -248,25 +252,27 @@ test('url-list-survey', async () => {
   });
 });
 
-withTlsTools('tls-audit, with nmap, sslscan and testssl.sh themselves', async () => {
-  const { tls, web } = surveyed.ports;
-  const at = `${secure}:${tls}`;
-  expect(await outcome('tls-audit')).toEqual({
-    status: 'Completed',
-    failed: [0, 0, 0, 0],
-    // The open port without TLS is looked at by sslscan, and goes no further.
-    completed: { ports: 2, tls: 2, certificate: 1, vulnerabilities: 1 },
-    refused: {},
-    keys: known(
-      ...addressesOf(front, secure),
-      `service ${front}/tcp/${web}`,
-      `service ${secure}/tcp/${tls}`,
-      `certificate ${certificate}`,
-      `finding sslscan certificate:self-signed ${at}`,
-      ...['LUCKY13', 'cert_chain_of_trust', 'cert_revocation', 'cert_trust', 'cert_validityPeriod'].map(
-        (rule) => `finding testssl ${rule} ${at}`,
+withTlsTools('with nmap, sslscan and testssl.sh themselves', () => {
+  test('tls-audit', async () => {
+    const { tls, web } = surveyed.ports;
+    const at = `${secure}:${tls}`;
+    expect(await outcome('tls-audit')).toEqual({
+      status: 'Completed',
+      failed: [0, 0, 0, 0],
+      // The open port without TLS is looked at by sslscan, and goes no further.
+      completed: { ports: 2, tls: 2, certificate: 1, vulnerabilities: 1 },
+      refused: {},
+      keys: known(
+        ...addressesOf(front, secure),
+        `service ${front}/tcp/${web}`,
+        `service ${secure}/tcp/${tls}`,
+        `certificate ${certificate}`,
+        `finding sslscan certificate:self-signed ${at}`,
+        ...['LUCKY13', 'cert_chain_of_trust', 'cert_revocation', 'cert_trust', 'cert_validityPeriod'].map(
+          (rule) => `finding testssl ${rule} ${at}`,
+        ),
       ),
-    ),
+    });
   });
 });
 
@@ -307,12 +313,14 @@ test('the example domain-survey as it stands', async () => {
   });
 });
 
-withNmap('the example cidr-survey as it stands', async () => {
-  expect(await outcome('example-cidr-survey')).toEqual({
-    status: 'Completed',
-    failed: [0, 0, 0],
-    completed: { ports: 1, services: 3, report: 1 },
-    refused: {},
-    keys: known(...addressesOf(front, secure, shell), ...services()),
+withNmap('with nmap itself', () => {
+  test('the example cidr-survey as it stands', async () => {
+    expect(await outcome('example-cidr-survey')).toEqual({
+      status: 'Completed',
+      failed: [0, 0, 0],
+      completed: { ports: 1, services: 3, report: 1 },
+      refused: {},
+      keys: known(...addressesOf(front, secure, shell), ...services()),
+    });
   });
 });
