@@ -71,7 +71,7 @@ export const readerNotes: Record<ReaderName, ReaderNotes> = {
   },
   masscan: {
     forms: [
-      'masscan 1.3.2 of Debian 12, all four forms: recorded from runs in a network of their own (without banners).',
+      'masscan 1.3.2 of Debian 12, all four forms: recorded from runs in a network of their own (without banners). It cannot scan loopback: tried there, it found nothing and did not end.',
       `Banners in each form: ${source('robertdavidgraham/masscan', 'src/out-json.c')}, out-ndjson.c, out-text.c, out-xml.c, and names of services in masscan-app.c; ${notRun}.`,
       `The array with a trailing comma (1.0.4 to 1.0.6): ${thread('robertdavidgraham/masscan', 288)}; objects with commas and \`{finished: 1}\` without an array (1.0.3): ${thread('robertdavidgraham/masscan', 124)}, ${thread('robertdavidgraham/masscan', 147)}; ${notRun}.`,
     ],

@@ -3,6 +3,7 @@
 import type { Step, Template } from '#sonar/contracts/definition.ts';
 import { batchInput, fileInput, itemInput } from '#sonar/contracts/names.ts';
 import type { RenderedArgument, RenderedCommand } from '#sonar/contracts/rendered-command.ts';
+import { safeSample } from './records-storable.ts';
 import { type Refusal, type RenderContext, valuesOf } from './render-values.ts';
 
 /** UTF-8 bytes of one argument; Linux refuses 128 KiB and more (MAX_ARG_STRLEN, with the closing NUL). */
@@ -11,6 +12,10 @@ export const maxArgumentBytes = 128 * 1024 - 1;
 const maxStdinBytes = 1024 * 1024;
 
 export type RenderResult = ({ ok: true } & RenderedCommand) | Refusal;
+
+/** An argument for people. */
+const shown = (argument: RenderedArgument): string =>
+  safeSample(argument.map((part) => (part.kind === 'text' ? part.text : `<${part.name}>`)).join(''));
 
 /** The command of one item, or why the item is refused. `in` and `out` stay for the worker to fill. */
 export function renderCommand(step: Step, context: RenderContext): RenderResult {
@@ -22,7 +27,7 @@ export function renderCommand(step: Step, context: RenderContext): RenderResult 
     if (!step.allowOptionItems && becomesOption(template, rendered.argument)) {
       return {
         ok: false,
-        reason: `${place} would start with "-" because of its item, and be read as an option`,
+        reason: `${place} would start with "-" because of its item, and be read as an option: ${shown(rendered.argument)}`,
       };
     }
     command.push(rendered.argument);

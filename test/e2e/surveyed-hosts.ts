@@ -28,7 +28,11 @@ const pages: Readonly<Record<string, string>> = {
 
 function answer(request: IncomingMessage, response: ServerResponse): void {
   const page = pages[request.url ?? ''];
-  response.writeHead(page === undefined ? 404 : 200, { server: 'nginx/1.18.0', 'content-type': 'text/html' });
+  response.writeHead(page === undefined ? 404 : 200, {
+    // As nginx writes it: nmap looks for the capital letter.
+    Server: 'nginx/1.18.0',
+    'Content-Type': 'text/html',
+  });
   response.end(page ?? 'nothing');
 }
 

@@ -47,6 +47,17 @@ export function addDefinitionCommands(program: Command, run: Run): void {
     );
 
   definition
+    .command('schema')
+    .description('the JSON Schema of definitions, for editors')
+    .action(() =>
+      run(async (session) => {
+        const { definitionJsonSchema } = await import('#sonar/definition/json-schema.ts');
+        session.answer(definitionJsonSchema(), (schema) => JSON.stringify(schema, null, 2).split('\n'));
+        return exitCodes.ok;
+      }),
+    );
+
+  definition
     .command('apply')
     .description('make a file the newest revision of its definition, for new scans and for those that run')
     .argument('<file>', 'a definition in YAML')

@@ -104,13 +104,13 @@ describe('no item', () => {
   });
 });
 
-test('each target of the hostile list is one literal argument or a refusal that says why', () => {
+test('each target of the hostile list is one literal argument or a refusal that names it', () => {
   const lines = ['good.example.test', 'a.example.test;id', '$(id)', '-oN', '`id`', '"quoted name"'];
   expect(lines.map((line) => rendered(['tool', '${item}'], line))).toEqual([
     ['tool', 'good.example.test'],
     ['tool', 'a.example.test;id'],
     ['tool', '$(id)'],
-    'argument 1 would start with "-" because of its item, and be read as an option',
+    'argument 1 would start with "-" because of its item, and be read as an option: -oN',
     ['tool', '`id`'],
     ['tool', '"quoted name"'],
   ]);
