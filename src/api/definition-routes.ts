@@ -1,19 +1,26 @@
 // Definitions and their revisions.
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
 import {
   definitionBodySchema,
   definitionListSchema,
   definitionSchema,
+  deletedDefinitionSchema,
   pageQuerySchema,
   validationSchema,
 } from '#sonar/contracts/scan-api.ts';
 import { compileDefinition } from '#sonar/definition/compile.ts';
 import { applyDefinition } from '#sonar/flow/apply-definition.ts';
-import { listDefinitions, type RevisionRow } from '#sonar/stores/definitions.ts';
+import { SonarError } from '#sonar/platform/errors.ts';
+import { deleteDefinition, listDefinitions, type RevisionRow } from '#sonar/stores/definitions.ts';
+import { scansOfDefinition } from '#sonar/stores/scans.ts';
 import type { ApiParts } from './api-parts.ts';
 import { page, readCursor } from './paging.ts';
 import { operator, viewer } from './route-access.ts';
+
+const byName = z.object({ name: z.string().max(63) });
+const maxWoken = 1_000;
 
 export function definitionRoutes(instance: FastifyInstance, parts: ApiParts): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
@@ -33,10 +40,28 @@ export function definitionRoutes(instance: FastifyInstance, parts: ApiParts): vo
   app.post(
     '/v1/definitions',
     { ...operator, schema: { body: definitionBodySchema, response: { 200: definitionSchema } } },
-    async (request) =>
-      definitionView(
-        await applyDefinition(database, request.token.workspace_id, request.body.source, request.body.files),
-      ),
+    async (request) => {
+      const { workspace_id: workspaceId } = request.token;
+      const applied = await applyDefinition(database, workspaceId, request.body.source, request.body.files);
+      // Those beyond the bound see it at their next tick.
+      for (const scan of await scansOfDefinition(database, workspaceId, applied.name, maxWoken))
+        parts.waker.wake(scan.scan_id);
+      return definitionView(applied);
+    },
+  );
+
+  app.delete(
+    '/v1/definitions/:name',
+    { ...operator, schema: { params: byName, response: { 200: deletedDefinitionSchema } } },
+    async (request) => {
+      const { name } = request.params;
+      if (!(await deleteDefinition(database, request.token.workspace_id, name)))
+        throw new SonarError(
+          'not_found',
+          `there is no definition "${name}"; list them with: sonar definition list`,
+        );
+      return { name, deleted: true as const };
+    },
   );
 
   app.get(

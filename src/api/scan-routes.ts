@@ -67,7 +67,11 @@ export function scanRoutes(instance: FastifyInstance, parts: ApiParts): void {
     '/v1/scans/:id',
     { ...viewer, schema: { params: byId, response: { 200: scanDetailSchema } } },
     async (request) =>
-      scanDetail(database, await scanOf(database, request.token.workspace_id, request.params.id)),
+      scanDetail(
+        database,
+        parts.revisions,
+        await scanOf(database, request.token.workspace_id, request.params.id),
+      ),
   );
 
   app.post(
@@ -113,7 +117,7 @@ export function scanRoutes(instance: FastifyInstance, parts: ApiParts): void {
     { ...operator, schema: { params: byId, response: { 200: retriedSchema } } },
     async (request) => {
       const scan = await scanOf(database, request.token.workspace_id, request.params.id);
-      return retried(parts, await retryTasks(database, scan.scan_id, null));
+      return retried(parts, await retryTasks(parts, scan.scan_id, null));
     },
   );
 }

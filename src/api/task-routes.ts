@@ -20,7 +20,7 @@ export function taskRoutes(instance: FastifyInstance, parts: ApiParts): void {
     { ...operator, schema: { params: byId, response: { 200: retriedSchema } } },
     async (request) => {
       const task = await taskOf(database, request.token.workspace_id, request.params.id);
-      return retried(parts, await retryTasks(database, task.scan_id, task.task_id));
+      return retried(parts, await retryTasks(parts, task.scan_id, task.task_id));
     },
   );
 

@@ -1,6 +1,5 @@
 // Rows to what the API shows.
 
-import type { Definition } from '#sonar/contracts/definition.ts';
 import { scanWorkflowId } from '#sonar/contracts/names.ts';
 import type {
   InventoryItem,
@@ -11,14 +10,16 @@ import type {
   WorkerView,
 } from '#sonar/contracts/scan-api.ts';
 import type { Db } from '#sonar/db/pool.ts';
+import type { LiveDefinition } from '#sonar/definition/live-definition.ts';
 import type { RecordState } from '#sonar/domain/inventory-fold.ts';
 import { isScanOpen } from '#sonar/domain/scan-states.ts';
 import { recoveryHold } from '#sonar/flow/recover-tasks.ts';
 import { missingSecretsNote } from '#sonar/flow/report-scan.ts';
-import { findRevision } from '#sonar/stores/definitions.ts';
+import { readLiveDefinition } from '#sonar/flow/take-revision.ts';
 import { unfinishedFinalizations } from '#sonar/stores/finalizations.ts';
 import type { InventoryRow } from '#sonar/stores/inventory.ts';
 import { recoveredOfScan } from '#sonar/stores/recovery.ts';
+import type { Revisions } from '#sonar/stores/revisions.ts';
 import { type ScanRow, scanScope } from '#sonar/stores/scans.ts';
 import { recordCounts } from '#sonar/stores/source-records.ts';
 import { type StepRow, stepsOfScan } from '#sonar/stores/steps.ts';
@@ -31,6 +32,8 @@ export function scanView(row: ScanRow): ScanView {
     id: row.scan_id,
     name: row.name,
     definition: row.definition_name,
+    revision: row.definition_revision,
+    pinned: row.pinned,
     status: row.status,
     generation: row.generation,
     cancelRequested: row.status === 'Cancelling' || row.status === 'Cancelled',
@@ -41,23 +44,23 @@ export function scanView(row: ScanRow): ScanView {
   };
 }
 
-export async function scanDetail(db: Db, row: ScanRow): Promise<ScanDetail> {
-  const [scope, steps, counts, unfinished, records, revision, recovered, hold] = await Promise.all([
+export async function scanDetail(db: Db, revisions: Revisions, row: ScanRow): Promise<ScanDetail> {
+  const [scope, steps, counts, unfinished, records, recovered, hold] = await Promise.all([
     scanScope(db, row.scan_id),
     stepsOfScan(db, row.scan_id),
     taskCounts(db, row.scan_id),
     unfinishedFinalizations(db, row.scan_id),
     recordCounts(db, row.scan_id),
-    findRevision(db, row.workspace_id, row.definition_name, row.definition_revision),
     recoveredOfScan(db, row.scan_id),
     recoveryHold(db),
   ]);
+  const live = await readLiveDefinition(db, revisions, row, steps);
   return {
     ...scanView(row),
     reason: row.reason ?? (hold && isScanOpen(row.status) ? hold.held_note : null),
     scope,
     steps: steps.map((step) => ({
-      ...stepView(step, counts, revision?.compiled),
+      ...stepView(step, counts, live),
       recovered: recovered.find((one) => one.step === step.step)?.attempts ?? 0,
     })),
     unfinalized: unfinished.due,
@@ -70,7 +73,7 @@ export async function scanDetail(db: Db, row: ScanRow): Promise<ScanDetail> {
 function stepView(
   row: StepRow,
   counts: readonly TaskCount[],
-  definition: Definition | undefined,
+  definition: LiveDefinition,
 ): Omit<StepView, 'recovered'> {
   const own = counts.filter((count) => count.step === row.step);
   const of = (status: string) =>
@@ -78,7 +81,9 @@ function stepView(
   return {
     step: row.step,
     state: row.state,
-    tags: definition?.steps.find((step) => step.name === row.step)?.tags ?? [],
+    revision: row.revision,
+    removed: row.removed,
+    tags: definition.steps.find((step) => step.name === row.step)?.tags ?? [],
     counts: {
       pending: of('Pending'),
       published: of('Published'),
@@ -91,8 +96,9 @@ function stepView(
     refused: row.refused,
     starvedSince: row.starved_since,
     note:
-      [missingSecretsNote(row.missing_secrets), row.note ?? ''].filter((note) => note !== '').join('; ') ||
-      null,
+      [missingSecretsNote(row.missing_secrets), row.note ?? '', row.revision_note ?? '']
+        .filter((note) => note !== '')
+        .join('; ') || null,
   };
 }
 

@@ -20,6 +20,7 @@ import {
   uploadsAnswerSchema,
   uploadsSchema,
 } from '#sonar/contracts/worker-api.ts';
+import { effectiveStep } from '#sonar/definition/live-definition.ts';
 import { resultDigest } from '#sonar/domain/result-digest.ts';
 import { acceptPulse } from '#sonar/flow/accept-pulse.ts';
 import { acceptRelease } from '#sonar/flow/accept-release.ts';
@@ -29,7 +30,6 @@ import { grantInputs, grantUploads } from '#sonar/flow/grant-files.ts';
 import { assertTokenCovers, registerWorker } from '#sonar/flow/register-worker.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { type AttemptRow, findAttempt } from '#sonar/stores/attempts.ts';
-import { findRevision } from '#sonar/stores/definitions.ts';
 import { findIncarnation } from '#sonar/stores/workers.ts';
 import type { ApiParts } from './api-parts.ts';
 import { assertSigned } from './authentication.ts';
@@ -188,14 +188,14 @@ function assertSameWorker(attempt: AttemptRow, body: Identity): void {
 }
 
 async function stepOf(parts: ApiParts, attempt: AttemptRow): Promise<Step> {
-  const revision = await findRevision(
+  const { compiled } = await parts.revisions.find(
     parts.database,
     attempt.workspace_id,
     attempt.definition_name,
     attempt.definition_revision,
   );
-  const step = revision?.compiled.steps.find((candidate) => candidate.name === attempt.step);
+  const step = compiled.steps.find((candidate) => candidate.name === attempt.step);
   if (!step)
     throw new SonarError('internal', `definition ${attempt.definition_name} lost step ${attempt.step}`);
-  return step;
+  return effectiveStep(step, attempt.pins);
 }

@@ -13,6 +13,7 @@ import {
   createdTokenSchema,
   definitionListSchema,
   definitionSchema,
+  deletedDefinitionSchema,
   filePlacesAnswerSchema,
   inventoryListSchema,
   problemSchema,
@@ -131,6 +132,15 @@ export function createApiClient(connection: Connection, options: ClientOptions =
           body: files === undefined ? { source } : { source, files },
         },
         definitionSchema,
+      ),
+    deleteDefinition: (name: string) =>
+      ask(
+        {
+          method: 'DELETE',
+          path: `/v1/definitions/${encodeURIComponent(name)}`,
+          what: 'delete a definition',
+        },
+        deletedDefinitionSchema,
       ),
     filePlaces: (files: { sha256: string; size: number }[]) =>
       ask(

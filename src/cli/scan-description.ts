@@ -21,7 +21,7 @@ export function describeScan(session: Session, detail: ScanDetail, nowMs: number
     ...renderScanProgress(detail, figures, space),
     '',
     ...facts([
-      ['definition', detail.definition],
+      ['definition', `${detail.definition}, revision ${detail.revision}${detail.pinned ? ', pinned' : ''}`],
       ['created', formatTime(detail.createdAt)],
       [
         'finished',

@@ -141,6 +141,19 @@ export interface Step {
   allowOptionItems: boolean;
 }
 
+/** What a step's first task fixes for its scan; later changes of these parts are for new scans. */
+export interface StepPins {
+  needs: Step['needs'];
+  foreach: ForeachSpec | null;
+  inputs: StepInputSpec[];
+  /** Names of the outputs. */
+  outputs: string[];
+  /** Files are checked against the scope when they are made, by the target of then. */
+  target: Template | null;
+  /** How the rows of its sources were read then: for files whose own revision named no reader. */
+  reads: { step: string; output: string; read: ReadSpec | null }[];
+}
+
 export interface Definition {
   name: string;
   inputs: Record<string, InputSpec>;

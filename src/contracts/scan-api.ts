@@ -94,6 +94,8 @@ export const definitionSchema = z.object({
   steps: z.array(z.string()),
   appliedAt: time,
 });
+/** `DELETE /v1/definitions/{name}`: no new scans; those that run keep its last revision. */
+export const deletedDefinitionSchema = z.object({ name: z.string(), deleted: z.literal(true) });
 export const definitionListSchema = listOf(definitionSchema);
 
 export const scopeSchema = z.strictObject({
@@ -132,6 +134,10 @@ export type StartScan = z.input<typeof startScanSchema>;
 export const stepViewSchema = z.object({
   step: z.string(),
   state: z.enum(stepStates),
+  /** The newest revision that the scan has taken of the step; null: none yet, `note` says why. */
+  revision: z.int().nullable(),
+  /** No longer in the definition: what was not dispatched is cancelled, and nothing more comes. */
+  removed: z.boolean(),
   tags: z.array(z.string()),
   counts: z.object({
     pending: count,
@@ -158,6 +164,10 @@ export const scanSchema = z.object({
   id: z.uuid(),
   name: z.string(),
   definition: z.string(),
+  /** The newest that the scan has taken. */
+  revision: z.int(),
+  /** It takes no other. */
+  pinned: z.boolean(),
   status: z.enum(scanStatuses),
   generation: z.int(),
   cancelRequested: z.boolean(),

@@ -1,10 +1,12 @@
 // Which steps of a scan may begin, which are over and which can never begin: decided from persisted facts.
-import type { Definition, Step } from '#sonar/contracts/definition.ts';
+import type { Step } from '#sonar/contracts/definition.ts';
 import type { StepState } from '#sonar/contracts/states.ts';
 
 export interface StepFacts {
   state: StepState;
-  activated: boolean;
+  begun: boolean;
+  /** No longer in the definition: nothing more comes of it. */
+  removed: boolean;
   /** Not terminal, or accepted and unread. */
   openTasks: boolean;
   openExpansions: boolean;
@@ -26,19 +28,23 @@ export type StepWork =
   | { kind: 'children'; of: string };
 
 export type PlanAction =
-  | { kind: 'activate'; step: Step; work: StepWork; pinned: string[] }
+  | { kind: 'begin'; step: Step; work: StepWork; pinned: string[] }
   | { kind: 'block'; step: Step; note: string }
   | { kind: 'settle'; step: Step };
+
+interface Plannable {
+  steps: readonly Step[];
+}
 
 /**
  * Settling one step may let another begin, so the caller acts and asks again until nothing comes. Safe to
  * repeat: it asks for what is missing, never for what is next in a cursor.
  */
-export function planSteps(definition: Definition, facts: ReadonlyMap<string, StepFacts>): PlanAction[] {
+export function planSteps(definition: Plannable, facts: ReadonlyMap<string, StepFacts>): PlanAction[] {
   return definition.steps.flatMap((step) => {
     const own = facts.get(step.name);
     if (!own || own.state !== 'open') return [];
-    const action = own.activated ? settle(step, own, facts) : begin(step, facts);
+    const action = own.begun || own.removed ? settle(step, own, facts) : begin(step, facts);
     return action ? [action] : [];
   });
 }
@@ -55,16 +61,16 @@ function begin(step: Step, facts: ReadonlyMap<string, StepFacts>): PlanAction | 
   const barren = pinned.find((name) => facts.get(name)?.completed !== true);
   if (barren !== undefined) return { kind: 'block', step, note: `step "${barren}" has no completed task` };
   const parent = singleNeed(step);
-  if (parent !== undefined) return { kind: 'activate', step, work: { kind: 'children', of: parent }, pinned };
+  if (parent !== undefined) return { kind: 'begin', step, work: { kind: 'children', of: parent }, pinned };
   if (pinned.length > 0 && upstream.every((fact) => fact?.realWork !== true))
-    return { kind: 'activate', step, work: { kind: 'task', noWork: true }, pinned: [] };
+    return { kind: 'begin', step, work: { kind: 'task', noWork: true }, pinned: [] };
   const work: StepWork = step.foreach ? { kind: 'expansion' } : { kind: 'task', noWork: false };
-  return { kind: 'activate', step, work, pinned };
+  return { kind: 'begin', step, work, pinned };
 }
 
 function settle(step: Step, own: StepFacts, facts: ReadonlyMap<string, StepFacts>): PlanAction | undefined {
   if (own.openTasks || own.openExpansions || own.backfilling) return undefined;
-  const parent = singleNeed(step);
+  const parent = own.removed ? undefined : singleNeed(step);
   if (parent !== undefined) {
     const upstream = facts.get(parent);
     if (!upstream || upstream.state === 'open' || upstream.planDue) return undefined;
@@ -73,5 +79,5 @@ function settle(step: Step, own: StepFacts, facts: ReadonlyMap<string, StepFacts
 }
 
 /** Steps that get a child of each finished task of `upstream`. */
-export const childStepsOf = (definition: Definition, upstream: string): Step[] =>
+export const childStepsOf = (definition: Plannable, upstream: string): Step[] =>
   definition.steps.filter((step) => singleNeed(step) === upstream);

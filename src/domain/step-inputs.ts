@@ -20,7 +20,7 @@ export function inputOwner(step: Step, input: StepInputSpec): 'scan' | 'parent' 
 }
 
 /** The input whose lines are the step's targets, where its `target` is a file. */
-export function targetInput(step: Step): string | null {
+export function targetInput(step: Pick<Step, 'target'>): string | null {
   const [only] = step.target ?? [];
   return only?.kind === 'in' ? only.name : null;
 }

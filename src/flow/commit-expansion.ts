@@ -1,8 +1,9 @@
 // One step of an expansion: the tasks, the place that was reached and everything that belongs to them, or nothing.
-import type { Definition, ForeachSpec, JsonValue, Step } from '#sonar/contracts/definition.ts';
+import type { ForeachSpec, JsonValue, Step } from '#sonar/contracts/definition.ts';
 import { failureCodes } from '#sonar/contracts/failure-codes.ts';
 import type { TaskId } from '#sonar/contracts/ids.ts';
 import type { Database, Db } from '#sonar/db/pool.ts';
+import type { LiveDefinition } from '#sonar/definition/live-definition.ts';
 import type { RenderContext } from '#sonar/domain/render-values.ts';
 import type { ParsedScope } from '#sonar/domain/scope.ts';
 import type { Settings } from '#sonar/platform/config.ts';
@@ -16,6 +17,7 @@ import {
   lockExpansion,
   type NewTaskFile,
 } from '#sonar/stores/expansions.ts';
+import type { Revisions } from '#sonar/stores/revisions.ts';
 import { failScanRow, lockScan, type ScanRow } from '#sonar/stores/scans.ts';
 import { addRefused } from '#sonar/stores/steps.ts';
 import { countTasks } from '#sonar/stores/task-counts.ts';
@@ -25,6 +27,7 @@ import type { ObjectStore } from '#sonar/transport/object-store.ts';
 export interface ExpandParts {
   database: Database;
   objects: ObjectStore;
+  revisions: Revisions;
   settings: Pick<Settings, 'SONAR_SCAN_TASK_CAP' | 'SONAR_OUTPUT_CAP_BYTES'>;
   log: Logger;
 }
@@ -32,7 +35,7 @@ export interface ExpandParts {
 /** One expansion and everything that it reads. */
 export interface Expanding {
   scan: ScanRow;
-  definition: Definition;
+  definition: LiveDefinition;
   step: Step;
   foreach: ForeachSpec;
   expansion: ExpansionRow;

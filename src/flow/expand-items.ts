@@ -1,9 +1,10 @@
 // A foreach under way: the items of its stream become tasks, a batch a transaction. The batch and the place it
 // reaches commit together, so an expansion goes on after a crash where it was, and never makes an item twice.
-import type { Definition, JsonValue } from '#sonar/contracts/definition.ts';
+import type { JsonValue } from '#sonar/contracts/definition.ts';
 import type { TaskId } from '#sonar/contracts/ids.ts';
 import { itemInput } from '#sonar/contracts/names.ts';
 import type { Db } from '#sonar/db/pool.ts';
+import type { LiveDefinition } from '#sonar/definition/live-definition.ts';
 import { scanInputsRead, targetInput } from '#sonar/domain/step-inputs.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { newId } from '#sonar/platform/ids.ts';
@@ -40,7 +41,7 @@ const placesPerTransaction = 20_000;
 export async function expandItems(
   parts: ExpandParts,
   scan: ScanRow,
-  definition: Definition,
+  definition: LiveDefinition,
   steps: ReadonlyMap<string, StepRow>,
   signal: AbortSignal,
 ): Promise<{ made: number; more: boolean }> {

@@ -21,6 +21,7 @@ import {
   postponeFinalization,
   renewClaim,
 } from '#sonar/stores/finalizations.ts';
+import type { Revisions } from '#sonar/stores/revisions.ts';
 import type { ObjectStore } from '#sonar/transport/object-store.ts';
 import { beginReading, type RecordReading, readRecords } from './read-records.ts';
 import { upsertInventory } from './upsert-inventory.ts';
@@ -28,6 +29,7 @@ import { upsertInventory } from './upsert-inventory.ts';
 export interface FinalizeParts {
   database: Database;
   objects: ObjectStore;
+  revisions: Revisions;
   executorId: ExecutorId;
   settings: Pick<
     Settings,

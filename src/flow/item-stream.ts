@@ -1,8 +1,9 @@
 // The items of a foreach in the one order that every pass sees: what makes a place in the stream worth keeping.
 import { createHash } from 'node:crypto';
-import type { Definition, ForeachSpec, JsonValue, Row, Step } from '#sonar/contracts/definition.ts';
+import type { ForeachSpec, JsonValue, Row, Step } from '#sonar/contracts/definition.ts';
 import type { ScanId } from '#sonar/contracts/ids.ts';
 import type { Database } from '#sonar/db/pool.ts';
+import { type LiveDefinition, pinnedRead } from '#sonar/definition/live-definition.ts';
 import { canonicalJson } from '#sonar/domain/inventory-fold.ts';
 import { lineOf } from '#sonar/domain/list-line.ts';
 import { fieldAt, pickItem } from '#sonar/domain/records-path.ts';
@@ -12,18 +13,12 @@ import type { RenderContext } from '#sonar/domain/render-values.ts';
 import { checkTarget, type ParsedScope } from '#sonar/domain/scope.ts';
 import { splitNetwork } from '#sonar/domain/split-network.ts';
 import { isOfParent } from '#sonar/domain/step-inputs.ts';
-import { SonarError } from '#sonar/platform/errors.ts';
 import type { SourceFileRow } from '#sonar/stores/attempts.ts';
+import type { Revisions } from '#sonar/stores/revisions.ts';
+import type { ScanRow } from '#sonar/stores/scans.ts';
 import type { ObjectStore } from '#sonar/transport/object-store.ts';
 import { linesOfInput } from './read-list.ts';
-import {
-  type Footing,
-  filesOfSource,
-  type OutputSource,
-  pathInFolder,
-  readSpecOf,
-  rowsOfSource,
-} from './read-source.ts';
+import { type Footing, filesOfSource, type OutputSource, pathInFolder, rowsOfSource } from './read-source.ts';
 
 /** UTF-8 bytes of one item: tasks carry theirs, and there may be a million of them. */
 const maxItemBytes = 65_536;
@@ -50,10 +45,12 @@ export interface StreamPlace {
 export interface StreamParts {
   database: Database;
   objects: ObjectStore;
+  revisions: Revisions;
 }
 
 export interface StreamContext {
-  definition: Definition;
+  scan: Pick<ScanRow, 'workspace_id' | 'definition_name'>;
+  definition: LiveDefinition;
   step: Step;
   scanId: ScanId;
   foreach: ForeachSpec;
@@ -112,12 +109,11 @@ function* judgesOf(context: StreamContext, row: Row | string): Iterable<() => St
 
 async function* rowsOf(
   parts: StreamParts,
-  { definition, step, footing }: StreamContext,
+  { scan, definition, step, footing }: StreamContext,
   source: OutputSource,
 ): AsyncIterable<Row> {
-  const read = readSpecOf(definition, source);
-  if (read === null) throw new SonarError('internal', `${source.step}.${source.output} has no reader`);
-  yield* rowsOfSource(parts, read, step, footing, source);
+  const pinned = pinnedRead(definition, step.name, source);
+  yield* rowsOfSource({ ...parts, scan }, { pinned }, step, footing, source);
 }
 
 async function* fileElements(

@@ -1,9 +1,10 @@
 // Input files that are made of rows: merged, picked, without repetitions, and without what the scope keeps out.
 // Each is made once for its owner and stored under its hash; tasks wait for it and are placed when it is there.
 import { createHash } from 'node:crypto';
-import type { Definition, JsonValue, ReadSpec, Step, StepInputSpec } from '#sonar/contracts/definition.ts';
+import type { JsonValue, ReadSpec, Step, StepInputSpec } from '#sonar/contracts/definition.ts';
 import type { ScanId, TaskId } from '#sonar/contracts/ids.ts';
 import { inputObjectKey } from '#sonar/contracts/names.ts';
+import { type LiveDefinition, pinnedRead } from '#sonar/definition/live-definition.ts';
 import { DigestSet } from '#sonar/domain/digest-set.ts';
 import { lineOf } from '#sonar/domain/list-line.ts';
 import { pickItem } from '#sonar/domain/records-path.ts';
@@ -29,11 +30,11 @@ import { linesOfInput } from './read-list.ts';
 import { readVerified } from './read-output.ts';
 import { readScanInputs } from './read-scan-inputs.ts';
 import { readScanScope } from './read-scan-scope.ts';
-import { type Footing, filesOfSource, type OutputSource, readSpecOf, rowsOfSource } from './read-source.ts';
+import { type Footing, filesOfSource, type OutputSource, rowsOfSource } from './read-source.ts';
 
 interface Making {
   scan: ScanRow;
-  definition: Definition;
+  definition: LiveDefinition;
   inputs: RenderContext['inputs'];
   scope: ParsedScope;
 }
@@ -45,7 +46,7 @@ const tasksAtOnce = 8;
 export async function makeWaitingInputs(
   parts: ExpandParts,
   scan: ScanRow,
-  definition: Definition,
+  definition: LiveDefinition,
   signal: AbortSignal,
 ): Promise<{ released: number; more: boolean }> {
   const names = definition.steps.flatMap((step) => (madeInputs(step).length > 0 ? scanInputsRead(step) : []));
@@ -251,15 +252,16 @@ async function writeList(
 
 async function* valuesOf(
   parts: ExpandParts,
-  { definition }: Making,
+  { scan, definition }: Making,
   step: Step,
   spec: StepInputSpec,
   footing: Footing,
   from: OutputSource,
 ): AsyncIterable<JsonValue> {
-  const read = readSpecOf(definition, from) ?? plainLines;
-  const pick = read === plainLines ? 'line' : spec.pick;
-  for await (const row of rowsOfSource(parts, read, step, footing, from)) {
+  const pinned = pinnedRead(definition, step.name, from);
+  const reading = pinned === null ? { always: plainLines } : { pinned };
+  const pick = pinned === null ? 'line' : spec.pick;
+  for await (const row of rowsOfSource({ ...parts, scan }, reading, step, footing, from)) {
     const value = pickItem(row, pick);
     if (value !== undefined) yield value;
   }

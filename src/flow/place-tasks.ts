@@ -4,13 +4,13 @@ import type { Definition, Step } from '#sonar/contracts/definition.ts';
 import { failureCodes } from '#sonar/contracts/failure-codes.ts';
 import type { ClaimToken, ExecutorId } from '#sonar/contracts/ids.ts';
 import type { Database, Db, Transaction } from '#sonar/db/pool.ts';
+import { effectiveStep } from '#sonar/definition/live-definition.ts';
 import { type Allocation, capacityOf, fill, type PlaceableStep, type Turn } from '#sonar/domain/placement.ts';
 import { scanInputsOf } from '#sonar/domain/step-inputs.ts';
 import type { Settings } from '#sonar/platform/config.ts';
 import { isSonarError, messageOf, SonarError } from '#sonar/platform/errors.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import type { Logger } from '#sonar/platform/logger.ts';
-import { findRevision } from '#sonar/stores/definitions.ts';
 import {
   claimPass,
   dispatchTasks,
@@ -29,6 +29,7 @@ import {
   requestPass,
   takePendingTasks,
 } from '#sonar/stores/placement.ts';
+import type { Revisions } from '#sonar/stores/revisions.ts';
 import { missingSecrets } from '#sonar/stores/secrets.ts';
 import { markMissingSecrets, markStarved } from '#sonar/stores/steps.ts';
 import { readScanInputs } from './read-scan-inputs.ts';
@@ -37,6 +38,7 @@ import { type DispatchSource, renderDispatch } from './render-dispatch.ts';
 
 export interface PlaceParts {
   database: Database;
+  revisions: Revisions;
   executorId: ExecutorId;
   /** Master key that new attempts' credentials are derived from. */
   keyId: string;
@@ -103,11 +105,10 @@ async function pass(tx: Transaction, parts: PlaceParts, turnsBefore: number): Pr
   const rows = await pendingSteps(tx, maxPlacedPerPass);
   const plans = new Map<string, Plan>();
   const placeable: PlaceableStep[] = [];
-  const definitions = new Map<string, Definition>();
   for (const row of rows) {
-    const { steps, files } = await definitionOf(tx, row, definitions);
-    const step = steps.find((candidate) => candidate.name === row.step);
-    if (!step) continue;
+    const plan = await planOf(tx, parts, row);
+    if (plan === undefined) continue;
+    const { step } = plan;
     const missing = await secretsMissing(tx, row, step);
     if (missing.join() !== row.missing_secrets.join()) {
       await markMissingSecrets(tx, row.scan_id, row.step, missing);
@@ -119,7 +120,7 @@ async function pass(tx: Transaction, parts: PlaceParts, turnsBefore: number): Pr
       });
     }
     if (missing.length > 0) continue;
-    plans.set(JSON.stringify([row.scan_id, row.step]), { row, step, files });
+    plans.set(JSON.stringify([row.scan_id, row.step]), plan);
     const own = flying
       .filter((flight) => flight.scan_id === row.scan_id && flight.step === row.step)
       .reduce((sum, flight) => sum + flight.attempts, 0);
@@ -185,22 +186,28 @@ async function secretsMissing(tx: Db, row: PendingStepRow, step: Step): Promise<
   return names.length === 0 ? [] : missingSecrets(tx, row.workspace_id, names);
 }
 
-async function definitionOf(
-  tx: Db,
-  row: PendingStepRow,
-  known: Map<string, Definition>,
-): Promise<Definition> {
-  const key = JSON.stringify([row.workspace_id, row.definition_name, row.definition_revision]);
-  const cached = known.get(key);
-  if (cached) return cached;
-  const revision = await findRevision(tx, row.workspace_id, row.definition_name, row.definition_revision);
-  if (!revision)
-    throw new SonarError(
-      'internal',
-      `definition ${row.definition_name} lost revision ${row.definition_revision}`,
+/** The step as its scan has taken it; undefined, and logged, where that cannot be told: the others go on. */
+async function planOf(tx: Db, parts: PlaceParts, row: PendingStepRow): Promise<Plan | undefined> {
+  try {
+    const { compiled } = await parts.revisions.find(
+      tx,
+      row.workspace_id,
+      row.definition_name,
+      row.definition_revision,
     );
-  known.set(key, revision.compiled);
-  return revision.compiled;
+    const step = compiled.steps.find((candidate) => candidate.name === row.step);
+    if (step !== undefined) return { row, step: effectiveStep(step, row.pins), files: compiled.files };
+    throw new SonarError('internal', `revision ${row.definition_revision} has no step "${row.step}"`);
+  } catch (error) {
+    if (!isSonarError(error, 'internal')) throw error;
+    parts.log.error({
+      operation: 'placement_failed',
+      scanId: row.scan_id,
+      step: row.step,
+      error: messageOf(error),
+    });
+    return undefined;
+  }
 }
 
 async function dispatch(tx: Db, parts: PlaceParts, plan: Plan, allocation: Allocation, result: PassResult) {

@@ -1,20 +1,29 @@
 // One planning pass of a scan: begins steps whose needs are met, makes the children of finished tasks,
 // settles what is over. Everything is derived from rows; a repeated or overlapping pass makes nothing twice.
-import type { Definition, Step } from '#sonar/contracts/definition.ts';
+import type { Step } from '#sonar/contracts/definition.ts';
 import { failureCodes } from '#sonar/contracts/failure-codes.ts';
 import type { ScanId, TaskId } from '#sonar/contracts/ids.ts';
 import type { Database, Db } from '#sonar/db/pool.ts';
+import { type LiveDefinition, pinsOf } from '#sonar/definition/live-definition.ts';
 import { childStepsOf, type PlanAction, planSteps, type StepFacts, singleNeed } from '#sonar/domain/plan.ts';
 import { isScanOpen } from '#sonar/domain/scan-states.ts';
 import { madeInputs } from '#sonar/domain/step-inputs.ts';
 import type { Settings } from '#sonar/platform/config.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { newId } from '#sonar/platform/ids.ts';
-import { findRevision } from '#sonar/stores/definitions.ts';
+import type { Logger } from '#sonar/platform/logger.ts';
 import { insertExpansion, insertExpansionsOfParents } from '#sonar/stores/expansions.ts';
 import { inputsAreDue } from '#sonar/stores/input-files.ts';
+import type { Revisions } from '#sonar/stores/revisions.ts';
 import { failScanRow, lockScan, recordTick, type ScanRow } from '#sonar/stores/scans.ts';
-import { activateStep, closeStep, moveBackfill, type StepRow, stepsOfScan } from '#sonar/stores/steps.ts';
+import {
+  beginStep,
+  closeStep,
+  moveBackfill,
+  pinStep,
+  type StepRow,
+  stepsOfScan,
+} from '#sonar/stores/steps.ts';
 import { countTasks, foldTaskCounts, taskCounts } from '#sonar/stores/task-counts.ts';
 import {
   cancelTasks,
@@ -28,11 +37,12 @@ import {
   stepOpenness,
 } from '#sonar/stores/tasks.ts';
 import { endAbandonedAttempts } from '#sonar/stores/workers.ts';
+import { cancelRemoved, readLiveDefinition, takeRevision } from './take-revision.ts';
 
 export interface PlanPass {
   scan: ScanRow;
   /** Undefined where the scan is not Running: nothing is planned then. */
-  definition: Definition | undefined;
+  definition: LiveDefinition | undefined;
   steps: Map<string, StepRow>;
   facts: Map<string, StepFacts>;
   made: number;
@@ -48,32 +58,32 @@ const cancelledPerPass = 5_000;
 /** Sorts before every id. */
 const beforeAllTasks = '00000000-0000-0000-0000-000000000000';
 
-type PlanSettings = Pick<
-  Settings,
-  'SONAR_CANCEL_GRACE_MS' | 'SONAR_ALIVE_WITHIN_MS' | 'SONAR_STALE_AFTER_MS' | 'SONAR_SCAN_TASK_CAP'
->;
+export interface PlanParts {
+  database: Database;
+  revisions: Revisions;
+  settings: Pick<
+    Settings,
+    'SONAR_CANCEL_GRACE_MS' | 'SONAR_ALIVE_WITHIN_MS' | 'SONAR_STALE_AFTER_MS' | 'SONAR_SCAN_TASK_CAP'
+  >;
+  log: Logger;
+}
 
 /**
  * `isTick` is false for the further passes of one tick.
  * @throws SonarError `not_found` where there is no such scan.
  */
-export function planScan(
-  database: Database,
-  scanId: ScanId,
-  settings: PlanSettings,
-  isTick = true,
-): Promise<PlanPass> {
-  return database.transaction(async (tx) => {
+export function planScan(parts: PlanParts, scanId: ScanId, isTick = true): Promise<PlanPass> {
+  return parts.database.transaction(async (tx) => {
     const scan = await lockScan(tx, scanId);
     if (!scan) throw new SonarError('not_found', `there is no scan ${scanId}`);
     if (isTick) await recordTick(tx, scanId);
-    if (scan.status === 'Cancelling') return cancelPass(tx, scan, settings);
+    if (scan.status === 'Cancelling') return cancelPass(tx, scan, parts.settings);
     if (scan.status !== 'Running')
       return emptyPass(
         scan,
         isScanOpen(scan.status) ? await readSteps(tx, scanId) : new Map<string, StepRow>(),
       );
-    return runningPass(tx, scan, settings.SONAR_SCAN_TASK_CAP);
+    return runningPass(tx, parts, await takeRevision(tx, parts, scan));
   });
 }
 
@@ -87,7 +97,7 @@ const emptyPass = (scan: ScanRow, steps: Map<string, StepRow>): PlanPass => ({
   progressed: false,
 });
 
-async function cancelPass(tx: Db, scan: ScanRow, settings: PlanSettings): Promise<PlanPass> {
+async function cancelPass(tx: Db, scan: ScanRow, settings: PlanParts['settings']): Promise<PlanPass> {
   const open = await lockOpenTasks(tx, scan.scan_id, null, cancelledPerPass);
   await cancelTasks(tx, open, {
     code: scan.failing ? failureCodes.scanFailed : failureCodes.scanCancelled,
@@ -105,21 +115,18 @@ async function cancelPass(tx: Db, scan: ScanRow, settings: PlanSettings): Promis
   };
 }
 
-async function runningPass(tx: Db, scan: ScanRow, taskCap: number): Promise<PlanPass> {
-  const revision = await findRevision(tx, scan.workspace_id, scan.definition_name, scan.definition_revision);
-  if (!revision)
-    throw new SonarError(
-      'internal',
-      `definition ${scan.definition_name} lost revision ${scan.definition_revision}`,
-    );
-  const definition = revision.compiled;
+async function runningPass(tx: Db, parts: PlanParts, scan: ScanRow): Promise<PlanPass> {
+  const taskCap = parts.settings.SONAR_SCAN_TASK_CAP;
+  const held = await readSteps(tx, scan.scan_id);
+  const definition = await readLiveDefinition(tx, parts.revisions, scan, [...held.values()]);
+  const moreRemoved = await cancelRemoved(tx, scan, held.values());
   const children = await makeChildren(tx, scan, definition);
   const late = await backfill(tx, scan, definition);
   const before = await readSteps(tx, scan.scan_id);
   const facts = await readFacts(tx, scan.scan_id, before);
   const actions = planSteps(definition, facts);
   let made = children.made + late.made;
-  for (const action of actions) made += await act(tx, scan, action);
+  for (const action of actions) made += await act(tx, scan, definition, action);
   await foldTaskCounts(tx, scan.scan_id);
   if (made > 0 && (await countTasks(tx, scan.scan_id)) > taskCap)
     await failScanRow(tx, scan.scan_id, `${failureCodes.taskCap}: the scan has grown past ${taskCap} tasks`);
@@ -130,11 +137,11 @@ async function runningPass(tx: Db, scan: ScanRow, taskCap: number): Promise<Plan
     facts,
     made,
     inputsDue: await inputsAreDue(tx, scan.scan_id),
-    progressed: actions.length > 0 || children.more || late.more,
+    progressed: actions.length > 0 || children.more || late.more || moreRemoved,
   };
 }
 
-async function act(tx: Db, scan: ScanRow, action: PlanAction): Promise<number> {
+async function act(tx: Db, scan: ScanRow, definition: LiveDefinition, action: PlanAction): Promise<number> {
   const { step } = action;
   const owner = { scanId: scan.scan_id, workspaceId: scan.workspace_id };
   if (action.kind === 'settle') {
@@ -148,8 +155,11 @@ async function act(tx: Db, scan: ScanRow, action: PlanAction): Promise<number> {
   const sourcesId = action.pinned.length > 0 ? newId<string>() : null;
   if (sourcesId !== null) await pinSources(tx, owner, sourcesId, action.pinned);
   const isChild = action.work.kind === 'children';
-  await activateStep(tx, scan.scan_id, step.name, {
-    pins: pinsOf(step),
+  // Children are pinned with the first of them.
+  const pins = isChild ? null : pinsOf(step, definition);
+  if (pins !== null) definition.pins.set(step.name, pins);
+  await beginStep(tx, scan.scan_id, step.name, {
+    pins,
     sourcesId,
     backfillAfter: isChild ? beforeAllTasks : null,
   });
@@ -172,19 +182,11 @@ async function act(tx: Db, scan: ScanRow, action: PlanAction): Promise<number> {
   }
 }
 
-/** What a step's first task fixes for its scan. */
-const pinsOf = (step: Step) => ({
-  needs: step.needs,
-  foreach: step.foreach,
-  inputs: step.inputs,
-  outputs: step.outputs.map((output) => output.name),
-});
-
 /** A child of each finished task in each step that rests on it; the unique index makes it one, ever. */
 async function makeChildren(
   tx: Db,
   scan: ScanRow,
-  definition: Definition,
+  definition: LiveDefinition,
 ): Promise<{ made: number; more: boolean }> {
   const due = await planDueTasks(tx, scan.scan_id, parentsPerPass);
   if (due.length === 0) return { made: 0, more: false };
@@ -195,7 +197,8 @@ async function makeChildren(
     for (const step of childStepsOf(definition, upstream)) {
       const row = steps.get(step.name);
       // A step that has not begun looks at all finished parents when it does.
-      if (row?.activated && row.state === 'open') made += await makeChildrenOf(tx, scan, step, row, parents);
+      if (row?.begun && row.state === 'open' && !row.removed)
+        made += await makeChildrenOf(tx, scan, definition, step, row, parents);
     }
   }
   await clearPlanDue(
@@ -209,17 +212,17 @@ async function makeChildren(
 async function backfill(
   tx: Db,
   scan: ScanRow,
-  definition: Definition,
+  definition: LiveDefinition,
 ): Promise<{ made: number; more: boolean }> {
   let made = 0;
   let more = false;
   for (const row of (await readSteps(tx, scan.scan_id)).values()) {
     const step = definition.steps.find((candidate) => candidate.name === row.step);
     const parent = step && singleNeed(step);
-    if (row.backfill_after === null || row.state !== 'open' || step === undefined || parent === undefined)
-      continue;
+    if (row.backfill_after === null || row.state !== 'open' || row.removed) continue;
+    if (step === undefined || parent === undefined) continue;
     const parents = await finishedTasks(tx, scan.scan_id, parent, row.backfill_after, parentsPerPass);
-    made += await makeChildrenOf(tx, scan, step, row, parents);
+    made += await makeChildrenOf(tx, scan, definition, step, row, parents);
     const after = parents.length === parentsPerPass ? (parents.at(-1)?.task_id ?? null) : null;
     await moveBackfill(tx, scan.scan_id, step.name, after);
     more = true;
@@ -231,10 +234,17 @@ async function backfill(
 async function makeChildrenOf(
   tx: Db,
   scan: ScanRow,
+  definition: LiveDefinition,
   step: Step,
   row: StepRow,
   parents: readonly { task_id: TaskId; no_work: boolean }[],
 ): Promise<number> {
+  if (parents.length === 0) return 0;
+  if (!definition.pins.has(step.name)) {
+    const pins = pinsOf(step, definition);
+    definition.pins.set(step.name, pins);
+    await pinStep(tx, scan.scan_id, step.name, pins);
+  }
   const owner = { scanId: scan.scan_id, workspaceId: scan.workspace_id };
   const child = { step: step.name, sourcesId: row.sources_id, definitionRevision: scan.definition_revision };
   const idle = parents.filter((parent) => parent.no_work);
@@ -280,7 +290,8 @@ async function readFacts(
       row.step,
       {
         state: row.state,
-        activated: row.activated,
+        begun: row.begun,
+        removed: row.removed,
         openTasks: openness.get(row.step)?.open_tasks ?? false,
         openExpansions: openness.get(row.step)?.open_expansions ?? false,
         planDue: openness.get(row.step)?.plan_due ?? false,

@@ -10,9 +10,9 @@ import { safeSample, storableText } from '#sonar/domain/records-storable.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { readerFor } from '#sonar/readers/registry.ts';
 import { type OutputFileRow, outputFilesOf } from '#sonar/stores/attempts.ts';
-import { findRevision } from '#sonar/stores/definitions.ts';
 import type { FaultSample, FinalizationRow } from '#sonar/stores/finalizations.ts';
 import type { NewObservation } from '#sonar/stores/inventory.ts';
+import type { Revisions } from '#sonar/stores/revisions.ts';
 import type { ObjectStore } from '#sonar/transport/object-store.ts';
 import { readVerified } from './read-output.ts';
 
@@ -50,18 +50,18 @@ const maxWarnings = 20;
  * @throws SonarError `invalid` where a file is not empty and has no good record, or is not what was accepted.
  */
 export async function readRecords(
-  parts: { database: Database; objects: ObjectStore },
+  parts: { database: Database; objects: ObjectStore; revisions: Revisions },
   reading: RecordReading,
   flush: () => Promise<void>,
 ): Promise<void> {
   const { row } = reading;
-  const revision = await findRevision(
+  const { compiled } = await parts.revisions.find(
     parts.database,
     row.workspace_id,
     row.definition_name,
     row.definition_revision,
   );
-  const step = revision?.compiled.steps.find((candidate) => candidate.name === row.step);
+  const step = compiled.steps.find((candidate) => candidate.name === row.step);
   if (!step)
     throw new SonarError(
       'internal',

@@ -7,6 +7,7 @@ import { renderCommand, renderTarget } from '#sonar/domain/render.ts';
 import type { RenderContext } from '#sonar/domain/render-values.ts';
 import { checkTarget, type ParsedScope } from '#sonar/domain/scope.ts';
 import { dispatchedInputs } from '#sonar/domain/step-inputs.ts';
+import { messageOf } from '#sonar/platform/errors.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import type { NewDispatch, PendingStepRow, PendingTaskRow } from '#sonar/stores/placement.ts';
 
@@ -20,13 +21,23 @@ export interface DispatchSource extends PendingStepRow {
 // Well below what a broker's message and a statement may hold; long lists belong into files.
 const maxDispatchBytes = 2 * 1024 * 1024;
 
-/** The scope is checked again here: the last gate before a command touches a host. */
+type Rendered = { ok: true; dispatch: NewDispatch } | { ok: false; reason: string };
+
+/** The scope is checked again here: the last gate before a command touches a host. Never throws: the item is refused. */
 export function renderDispatch(
   source: DispatchSource,
   step: Step,
   task: PendingTaskRow,
   tag: string,
-): { ok: true; dispatch: NewDispatch } | { ok: false; reason: string } {
+): Rendered {
+  try {
+    return render(source, step, task, tag);
+  } catch (error) {
+    return { ok: false, reason: `its command cannot be rendered: ${messageOf(error).slice(0, 200)}` };
+  }
+}
+
+function render(source: DispatchSource, step: Step, task: PendingTaskRow, tag: string): Rendered {
   const context: RenderContext = { item: task.item ?? undefined, inputs: source.inputs };
   const outOfScope = targetFault(source.scope, step, context);
   if (outOfScope !== undefined) return { ok: false, reason: outOfScope };

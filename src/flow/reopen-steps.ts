@@ -4,20 +4,24 @@ import { failureCodes } from '#sonar/contracts/failure-codes.ts';
 import type { ScanId } from '#sonar/contracts/ids.ts';
 import type { Db } from '#sonar/db/pool.ts';
 import { type RetryEffects, retryEffects } from '#sonar/domain/retry.ts';
-import { SonarError } from '#sonar/platform/errors.ts';
-import { findRevision } from '#sonar/stores/definitions.ts';
 import { dropExpansions, reopenSteps, supersedeTasks } from '#sonar/stores/retries.ts';
+import type { Revisions } from '#sonar/stores/revisions.ts';
 import type { ScanRow } from '#sonar/stores/scans.ts';
+import { stepsOfScan } from '#sonar/stores/steps.ts';
 import { cancelTasks, lockOpenTasks } from '#sonar/stores/tasks.ts';
+import { readLiveDefinition } from './take-revision.ts';
 
 // What runs or waits is bounded by the fleet and by one step's tasks, so one batch holds it.
 const allOfThem = 2_000_000;
 
-export async function effectsOf(tx: Db, scan: ScanRow, steps: readonly string[]): Promise<RetryEffects> {
-  const { workspace_id: workspaceId, definition_name: name, definition_revision: number } = scan;
-  const revision = await findRevision(tx, workspaceId, name, number);
-  if (!revision) throw new SonarError('internal', `definition ${name} lost revision ${number}`);
-  return retryEffects(revision.compiled, new Set(steps));
+export async function effectsOf(
+  tx: Db,
+  revisions: Revisions,
+  scan: ScanRow,
+  steps: readonly string[],
+): Promise<RetryEffects> {
+  const live = await readLiveDefinition(tx, revisions, scan, await stepsOfScan(tx, scan.scan_id));
+  return retryEffects(live, new Set(steps));
 }
 
 /** @param why what the tasks that are cancelled say */

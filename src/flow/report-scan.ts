@@ -65,10 +65,12 @@ function summarize(row: StepRow, counts: readonly TaskCount[], tags: string): St
     missingSecretsNote(row.missing_secrets),
     row.refused > 0 ? `${row.refused} refused` : '',
     row.note ?? '',
+    row.revision_note ?? '',
   ];
   return {
     step: row.step,
-    state: row.state === 'open' && !row.activated ? 'waiting' : row.state,
+    state:
+      row.state === 'open' && row.revision !== null && !row.begun && !row.removed ? 'waiting' : row.state,
     pending: of('Pending'),
     inFlight: of('Published', 'Running'),
     completed: of('Completed'),

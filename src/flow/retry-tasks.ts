@@ -4,6 +4,7 @@ import type { ScanId } from '#sonar/contracts/ids.ts';
 import type { Database } from '#sonar/db/pool.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { reopenScan, retryableSteps, retryTasks as retryTaskRows } from '#sonar/stores/retries.ts';
+import type { Revisions } from '#sonar/stores/revisions.ts';
 import { findScan, lockScan, type ScanRow } from '#sonar/stores/scans.ts';
 import { applyEffects, effectsOf } from './reopen-steps.ts';
 
@@ -13,11 +14,11 @@ import { applyEffects, effectsOf } from './reopen-steps.ts';
  * @throws SonarError `not_found`, or `conflict` where there is nothing to retry or the scan is being cancelled.
  */
 export function retryTasks(
-  database: Database,
+  parts: { database: Database; revisions: Revisions },
   scanId: ScanId,
   taskId: string | null,
 ): Promise<{ scan: ScanRow; retried: number }> {
-  return database.transaction(async (tx) => {
+  return parts.database.transaction(async (tx) => {
     const scan = await lockScan(tx, scanId);
     if (!scan) throw new SonarError('not_found', `there is no scan ${scanId}`);
     if (scan.status === 'Cancelling')
@@ -28,9 +29,9 @@ export function retryTasks(
         'conflict',
         taskId === null
           ? `scan ${scanId} has no Failed or Cancelled task to retry`
-          : `task ${taskId} is not Failed or Cancelled, so there is nothing to retry`,
+          : `task ${taskId} is not Failed or Cancelled, or its step was removed, so there is nothing to retry`,
       );
-    const effects = await effectsOf(tx, scan, steps);
+    const effects = await effectsOf(tx, parts.revisions, scan, steps);
     // Tasks of steps that begin anew are made anew with them.
     const retried = await retryTaskRows(
       tx,

@@ -6,6 +6,7 @@ import { isScanOpen, settledStatus } from '#sonar/domain/scan-states.ts';
 import { changeScanStatus, lockScan } from '#sonar/stores/scans.ts';
 import { settlementOf } from '#sonar/stores/settlement.ts';
 import { type TaskCount, taskCounts } from '#sonar/stores/task-counts.ts';
+import { hasNewerRevision } from './take-revision.ts';
 
 /** @returns the state after it: terminal, or the open one that the scan stays in. Undefined: no such scan. */
 export function settleScan(database: Database, scanId: ScanId): Promise<ScanStatus | undefined> {
@@ -25,6 +26,8 @@ export function settleScan(database: Database, scanId: ScanId): Promise<ScanStat
       });
       return scan.failing ? 'Failed' : 'Cancelled';
     }
+    // An edit that came since the last pass is looked at by the next one.
+    if (await hasNewerRevision(tx, scan)) return scan.status;
     if (facts.open_steps || facts.open_expansions || facts.plan_due) return scan.status;
     const to = settledStatus({
       blocked: facts.blocked,

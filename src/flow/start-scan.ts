@@ -74,6 +74,7 @@ export async function startScan(
       tx,
       owner,
       revision.compiled.steps.map((step) => step.name),
+      revision.revision,
     );
     return true;
   });

@@ -7,6 +7,7 @@ import { connectionsSchema, parseEnvironment, settingsSchema } from '#sonar/plat
 import { messageOf } from '#sonar/platform/errors.ts';
 import type { Logger } from '#sonar/platform/logger.ts';
 import { type MasterKeys, parseMasterKeys } from '#sonar/platform/signing.ts';
+import { keepRevisions, type Revisions } from '#sonar/stores/revisions.ts';
 import { type ObjectStore, openObjectStore } from '#sonar/transport/object-store.ts';
 import { connectTemporal, type TemporalGateway } from '#sonar/transport/temporal-client.ts';
 
@@ -16,6 +17,7 @@ export interface ControlParts {
   keys: MasterKeys;
   database: Database;
   objects: ObjectStore;
+  revisions: Revisions;
   temporal: TemporalGateway;
   log: Logger;
   close(): Promise<void>;
@@ -50,6 +52,7 @@ export async function openControlParts(environment: NodeJS.ProcessEnv, log: Logg
       keys,
       database,
       objects,
+      revisions: keepRevisions(),
       temporal,
       log,
       async close() {

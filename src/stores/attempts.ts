@@ -1,4 +1,5 @@
 // What the callbacks of an attempt read and write.
+import type { StepPins } from '#sonar/contracts/definition.ts';
 import type { AttemptId, IncarnationId, ScanId, TaskId } from '#sonar/contracts/ids.ts';
 import type { TaskStatus } from '#sonar/contracts/states.ts';
 import type { Started } from '#sonar/contracts/worker-api.ts';
@@ -15,6 +16,8 @@ export interface AttemptRow {
   key_id: string;
   definition_name: string;
   definition_revision: number;
+  /** What the step's first task fixed for its scan. */
+  pins: StepPins | null;
   worker_name: string | null;
   incarnation_id: IncarnationId | null;
   ended_at: string | null;
@@ -23,8 +26,11 @@ export interface AttemptRow {
 export async function findAttempt(db: Db, attemptId: string): Promise<AttemptRow | undefined> {
   const [row] = await db.rows<AttemptRow>(sql('attempt.find')`
     select a.attempt_id, a.workspace_id, a.scan_id, a.task_id, a.step, a.tag, a.key_id, s.definition_name,
-           a.definition_revision, a.worker_name, a.incarnation_id, a.ended_at
-    from sonar.attempt a join sonar.scan s on s.scan_id = a.scan_id where a.attempt_id = ${attemptId}`);
+           a.definition_revision, p.pins, a.worker_name, a.incarnation_id, a.ended_at
+    from sonar.attempt a
+    join sonar.scan s on s.scan_id = a.scan_id
+    join sonar.scan_step p on p.scan_id = a.scan_id and p.step = a.step
+    where a.attempt_id = ${attemptId}`);
   return row;
 }
 
@@ -112,6 +118,16 @@ export interface SourceFileRow {
   sha256: string;
 }
 
+/** A source's file with the revision by which its rows are read. */
+export interface ReadFileRow {
+  source: number;
+  path: string;
+  object_key: string;
+  size: number;
+  sha256: string;
+  definition_revision: number;
+}
+
 /** Files of one output of a task's parent, in order of path after `after`. */
 export function parentFiles(
   db: Db,
@@ -155,10 +171,11 @@ export function ownerFiles(
   from: { step: string; output: string },
   after: { source: number; path: string },
   limit: number,
-): Promise<SourceFileRow[]> {
+): Promise<ReadFileRow[]> {
   return db.rows(sql('attempt.owner_files')`
-    select p.ordinal as source, f.path, f.object_key, f.size, f.sha256
+    select p.ordinal as source, f.path, f.object_key, f.size, f.sha256, a.definition_revision
     from sonar.pinned_source p
+    join sonar.attempt a on a.attempt_id = p.attempt_id
     join sonar.task source on source.task_id = p.task_id and source.step = ${from.step}
     join sonar.output_file f on f.attempt_id = p.attempt_id and f.output = ${from.output}
     where p.owner_id = ${ownerId} and p.ordinal >= ${after.source}::bigint
@@ -206,10 +223,12 @@ export function definitionFiles(
 }
 
 /** Files of one output of one task's accepted result. */
-export function acceptedFiles(db: Db, taskId: TaskId, output: string): Promise<SourceFileRow[]> {
+export function acceptedFiles(db: Db, taskId: TaskId, output: string): Promise<ReadFileRow[]> {
   return db.rows(sql('attempt.accepted_files')`
-    select 0 as source, f.path, f.object_key, f.size, f.sha256
-    from sonar.task t join sonar.output_file f on f.attempt_id = t.accepted_attempt_id and f.output = ${output}
+    select 0 as source, f.path, f.object_key, f.size, f.sha256, a.definition_revision
+    from sonar.task t
+    join sonar.attempt a on a.attempt_id = t.accepted_attempt_id
+    join sonar.output_file f on f.attempt_id = t.accepted_attempt_id and f.output = ${output}
     where t.task_id = ${taskId} order by f.path`);
 }
 

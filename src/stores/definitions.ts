@@ -60,6 +60,23 @@ export async function latestRevision(
   return row;
 }
 
+/**
+ * The newest revision there is, of a deleted definition too: its last one stays in force for the scans that run.
+ */
+export async function newestRevision(db: Db, workspaceId: string, name: string): Promise<number | undefined> {
+  const [row] = await db.rows<{ latest_revision: number }>(sql('definition.newest')`
+    select latest_revision from sonar.definition where workspace_id = ${workspaceId} and name = ${name}`);
+  return row?.latest_revision;
+}
+
+/** False: there is no such definition, or it was deleted before. Its revisions stay. */
+export async function deleteDefinition(db: Db, workspaceId: string, name: string): Promise<boolean> {
+  const deleted = await db.execute(sql('definition.delete')`
+    update sonar.definition set deleted_at = clock_timestamp()
+    where workspace_id = ${workspaceId} and name = ${name} and deleted_at is null`);
+  return deleted === 1;
+}
+
 export async function findRevision(
   db: Db,
   workspaceId: string,

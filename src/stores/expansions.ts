@@ -63,6 +63,16 @@ export async function lockExpansion(
   return rows.length === 1;
 }
 
+/** Nothing more comes of the steps' streams; what they have staged goes. */
+export async function closeExpansions(db: Db, scanId: ScanId, steps: readonly string[]): Promise<void> {
+  await db.execute(sql('expansion.close')`
+    with closed as (
+      update sonar.expansion set done_at = clock_timestamp()
+      where scan_id = ${scanId} and step = any(${steps}::text[]) and done_at is null
+      returning expansion_id)
+    delete from sonar.expansion_row r using closed c where r.expansion_id = c.expansion_id`);
+}
+
 /** Of an expansion that this transaction has locked. */
 export function advanceExpansion(
   db: Db,

@@ -1,6 +1,6 @@
 // The statements of one global placement pass.
 
-import type { JsonValue } from '#sonar/contracts/definition.ts';
+import type { JsonValue, StepPins } from '#sonar/contracts/definition.ts';
 import type { AttemptId, ClaimToken, ExecutorId, ScanId, TaskId } from '#sonar/contracts/ids.ts';
 import type { Db } from '#sonar/db/pool.ts';
 import { sql } from '#sonar/db/sql.ts';
@@ -77,7 +77,7 @@ export async function passIsWanted(db: Db): Promise<boolean> {
   const [row] = await db.rows<{ wanted: boolean }>(sql('placement.wanted')`
     select (select last_value from sonar.placement_request) > served or exists (
       select from sonar.scan s
-      join sonar.scan_step p on p.scan_id = s.scan_id and p.state = 'open'
+      join sonar.scan_step p on p.scan_id = s.scan_id and p.state = 'open' and not p.removed
       cross join lateral (
         select from sonar.task t where t.scan_id = p.scan_id and t.step = p.step and t.status = 'Pending'
           and not t.inputs_due and (t.not_before is null or t.not_before <= clock_timestamp()) limit 1) due
@@ -110,7 +110,9 @@ export interface PendingStepRow {
   scan_id: ScanId;
   workspace_id: string;
   definition_name: string;
+  /** The newest that the scan has taken of the step. */
   definition_revision: number;
+  pins: StepPins | null;
   step: string;
   missing_secrets: string[];
   /** Null: it has never stood in the row. */
@@ -122,10 +124,10 @@ export interface PendingStepRow {
 /** Steps of Running scans with due work; `pending` is counted no further than `cap`. */
 export function pendingSteps(db: Db, cap: number): Promise<PendingStepRow[]> {
   return db.rows(sql('placement.pending_steps')`
-    select s.scan_id, s.workspace_id, s.definition_name, s.definition_revision, p.step, p.missing_secrets,
+    select s.scan_id, s.workspace_id, s.definition_name, p.revision as definition_revision, p.pins, p.step, p.missing_secrets,
            w.last_turn, coalesce(w.turn_taken, 0) as turn_taken, due.pending
     from sonar.scan s
-    join sonar.scan_step p on p.scan_id = s.scan_id and p.state = 'open'
+    join sonar.scan_step p on p.scan_id = s.scan_id and p.state = 'open' and not p.removed
     cross join lateral (
       select count(*) as pending from (
         select from sonar.task t where t.scan_id = p.scan_id and t.step = p.step and t.status = 'Pending' and not t.inputs_due

@@ -3,12 +3,13 @@ import type { ScanId } from '#sonar/contracts/ids.ts';
 import type { Db } from '#sonar/db/pool.ts';
 import { sql } from '#sonar/db/sql.ts';
 
-/** Steps that have Failed or Cancelled tasks; of one task where an id is given. */
+/** Steps that have Failed or Cancelled tasks; of one task where an id is given. What was removed stays as it is. */
 export async function retryableSteps(db: Db, scanId: ScanId, taskId: string | null): Promise<string[]> {
   const rows = await db.rows<{ step: string }>(sql('retry.steps')`
-    select distinct step from sonar.task
-    where scan_id = ${scanId} and status in ('Failed', 'Cancelled') and superseded_at is null
-      and (${taskId}::uuid is null or task_id = ${taskId}::uuid)`);
+    select distinct t.step from sonar.task t
+    join sonar.scan_step p on p.scan_id = t.scan_id and p.step = t.step and not p.removed
+    where t.scan_id = ${scanId} and t.status in ('Failed', 'Cancelled') and t.superseded_at is null
+      and (${taskId}::uuid is null or t.task_id = ${taskId}::uuid)`);
   return rows.map((row) => row.step);
 }
 
@@ -71,10 +72,11 @@ export async function reopenSteps(
   await db.execute(sql('retry.reopen_steps')`
     update sonar.scan_step
     set state = 'open', note = null,
+        begun = begun and not ${anew}::boolean,
         pins = case when ${anew}::boolean then null else pins end,
         sources_id = case when ${anew}::boolean then null else sources_id end,
         backfill_after = case when ${anew}::boolean then null else backfill_after end
-    where scan_id = ${scanId} and step = any(${steps}::text[])`);
+    where scan_id = ${scanId} and step = any(${steps}::text[]) and not removed`);
 }
 
 /** Open again, a generation on, in the given state; a scan that is open keeps its state and its generation. */

@@ -55,6 +55,12 @@ export async function insertScanInput(
     values (${scan.scanId}, ${scan.workspaceId}, ${input.name}, ${input.type}, ${input.content}, ${input.fileSha256})`);
 }
 
+/** What the scan was given or has taken by default, without the content. */
+export function scanInputTypes(db: Db, scanId: ScanId): Promise<{ name: string; type: string }[]> {
+  return db.rows(sql('scan.input_types')`
+    select name, type from sonar.scan_input where scan_id = ${scanId} order by name`);
+}
+
 export function scanInputs(
   db: Db,
   scanId: ScanId,
@@ -116,6 +122,26 @@ export async function lockScan(db: Db, scanId: ScanId): Promise<ScanRow | undefi
            status, generation, reason, created_at, finished_at, last_tick_at
     from sonar.scan where scan_id = ${scanId} and deleting_at is null for no key update`);
   return row;
+}
+
+/** Of a scan that is locked. */
+export async function recordRevision(db: Db, scanId: ScanId, revision: number): Promise<void> {
+  await db.execute(sql('scan.take_revision')`
+    update sonar.scan set definition_revision = ${revision} where scan_id = ${scanId} and not pinned`);
+}
+
+/** Scans that an edit of their definition concerns. */
+export function scansOfDefinition(
+  db: Db,
+  workspaceId: string,
+  name: string,
+  limit: number,
+): Promise<{ scan_id: ScanId }[]> {
+  return db.rows(sql('scan.of_definition')`
+    select scan_id from sonar.scan
+    where workspace_id = ${workspaceId} and definition_name = ${name} and not pinned
+      and status in ('Running', 'Paused')
+    limit ${limit}`);
 }
 
 export async function recordTick(db: Db, scanId: ScanId): Promise<void> {

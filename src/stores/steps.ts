@@ -1,3 +1,4 @@
+import type { StepPins } from '#sonar/contracts/definition.ts';
 import type { ScanId } from '#sonar/contracts/ids.ts';
 import type { StepState } from '#sonar/contracts/states.ts';
 import type { Db } from '#sonar/db/pool.ts';
@@ -8,7 +9,15 @@ export interface StepRow {
   ordinal: number;
   state: StepState;
   /** Whether its work may be planned: its All needs are settled and what it rests on is pinned. */
-  activated: boolean;
+  begun: boolean;
+  /** The newest revision that the scan has taken of it; null: none yet. */
+  revision: number | null;
+  /** What its first task has fixed. */
+  pins: StepPins | null;
+  /** It is no longer in the definition: nothing more is made or placed. */
+  removed: boolean;
+  /** What of a newer revision was not taken, and why. */
+  revision_note: string | null;
   sources_id: string | null;
   /** Id after which finished parents are still to be looked at; null: all were. */
   backfill_after: string | null;
@@ -22,32 +31,81 @@ export async function insertSteps(
   db: Db,
   scan: { scanId: ScanId; workspaceId: string },
   steps: readonly string[],
+  revision: number,
 ): Promise<void> {
   await db.execute(sql('step.insert')`
-    insert into sonar.scan_step (scan_id, workspace_id, step, ordinal, state)
-    select ${scan.scanId}, ${scan.workspaceId}, step, ordinal, 'open'
+    insert into sonar.scan_step (scan_id, workspace_id, step, ordinal, state, revision)
+    select ${scan.scanId}, ${scan.workspaceId}, step, ordinal, 'open', ${revision}
     from unnest(${steps}::text[]) with ordinality as new (step, ordinal)`);
 }
 
 export function stepsOfScan(db: Db, scanId: ScanId): Promise<StepRow[]> {
   return db.rows(sql('step.of_scan')`
-    select step, ordinal, state, pins is not null as activated, sources_id, backfill_after, refused, starved_since,
-           missing_secrets, note
+    select step, ordinal, state, begun, revision, pins, removed, revision_note, sources_id, backfill_after, refused,
+           starved_since, missing_secrets, note
     from sonar.scan_step where scan_id = ${scanId} order by ordinal`);
 }
 
-/** Pins what the step rests on; 0 rows: it was activated already. */
-export function activateStep(
+/** Fixes what the step rests on, and its pins where its first task comes with it; 0 rows: it had begun already. */
+export function beginStep(
   db: Db,
   scanId: ScanId,
   step: string,
-  pinned: { pins: unknown; sourcesId: string | null; backfillAfter: string | null },
+  rest: { pins: StepPins | null; sourcesId: string | null; backfillAfter: string | null },
 ): Promise<number> {
-  return db.execute(sql('step.activate')`
+  return db.execute(sql('step.begin')`
     update sonar.scan_step
-    set pins = ${JSON.stringify(pinned.pins)}::jsonb, sources_id = ${pinned.sourcesId},
-        backfill_after = ${pinned.backfillAfter}
-    where scan_id = ${scanId} and step = ${step} and pins is null`);
+    set begun = true, pins = ${rest.pins === null ? null : JSON.stringify(rest.pins)}::jsonb,
+        sources_id = ${rest.sourcesId}, backfill_after = ${rest.backfillAfter}
+    where scan_id = ${scanId} and step = ${step} and not begun`);
+}
+
+/** With the first task of a step that had begun without one. */
+export function pinStep(db: Db, scanId: ScanId, step: string, pins: StepPins): Promise<number> {
+  return db.execute(sql('step.pin')`
+    update sonar.scan_step set pins = ${JSON.stringify(pins)}::jsonb
+    where scan_id = ${scanId} and step = ${step} and begun and pins is null`);
+}
+
+export interface TakenStep {
+  step: string;
+  revision: number | null;
+  removed: boolean;
+  note: string | null;
+  /** Not begun yet, and what it needs is another. */
+  restarts: boolean;
+}
+
+/**
+ * What a scan has taken of a newer revision. Steps that restart are as if they had never begun; one that was never
+ * taken and is gone again is nobody's fault.
+ */
+export function takeSteps(db: Db, scanId: ScanId, steps: readonly TakenStep[]): Promise<number> {
+  return db.execute(sql('step.take')`
+    update sonar.scan_step p
+    set revision = t.revision, removed = t.removed, revision_note = t.note,
+        state = case when t.restarts then 'open' when t.removed and t.revision is null then 'settled' else p.state end,
+        note = case when t.restarts then null else p.note end,
+        begun = p.begun and not t.restarts,
+        sources_id = case when t.restarts then null else p.sources_id end,
+        backfill_after = case when t.restarts or t.removed then null else p.backfill_after end
+    from jsonb_to_recordset(${JSON.stringify(steps)}::jsonb)
+      as t (step text, revision integer, removed boolean, note text, restarts boolean)
+    where p.scan_id = ${scanId} and p.step = t.step`);
+}
+
+/** Steps that a newer revision brings, after those that there are; what cannot be taken is blocked. */
+export function addSteps(
+  db: Db,
+  scan: { scanId: ScanId; workspaceId: string },
+  steps: readonly Pick<TakenStep, 'step' | 'revision' | 'note'>[],
+): Promise<number> {
+  return db.execute(sql('step.add')`
+    insert into sonar.scan_step (scan_id, workspace_id, step, ordinal, state, revision, revision_note)
+    select ${scan.scanId}, ${scan.workspaceId}, t.new->>'step',
+           t.place + (select coalesce(max(ordinal), 0) from sonar.scan_step where scan_id = ${scan.scanId}),
+           case when t.new->>'revision' is null then 'blocked' else 'open' end, (t.new->>'revision')::integer, t.new->>'note'
+    from jsonb_array_elements(${JSON.stringify(steps)}::jsonb) with ordinality as t (new, place)`);
 }
 
 export async function moveBackfill(

@@ -128,6 +128,19 @@ export function lockOpenTasks(
     order by task_id limit ${limit} for update`);
 }
 
+/** Like {@link lockOpenTasks}, of tasks that were not dispatched. */
+export function lockPendingTasks(
+  db: Db,
+  scanId: ScanId,
+  steps: readonly string[],
+  limit: number,
+): Promise<OpenTaskRow[]> {
+  return db.rows(sql('task.lock_pending')`
+    select task_id, attempt_id, status from sonar.task
+    where scan_id = ${scanId} and step = any(${steps}::text[]) and status = 'Pending' and superseded_at is null
+    order by task_id limit ${limit} for update`);
+}
+
 /**
  * Locked open tasks become Cancelled. A command that has not started never will: its attempt has ended. One that
  * runs is asked to end, and counts for capacity until it is known to have.

@@ -91,7 +91,7 @@ test('a retry of a Failed scan is not failing any more: a later cancel ends it a
   await lab.plan(scan);
   await worker.pulse();
   await lab.settle(scan);
-  const { scan: reopened } = await retryTasks(clone.database, scan.scan_id, null);
+  const { scan: reopened } = await retryTasks(lab, scan.scan_id, null);
   expect(reopened).toMatchObject({ status: 'Running', failing: false, reason: null });
   await cancelScan(clone.database, scan.scan_id, 'enough');
   await lab.plan(scan);

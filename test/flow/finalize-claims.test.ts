@@ -61,7 +61,7 @@ test('a claim that is held keeps its rows from everybody; when its holder dies t
   const dying = lab.with({
     database: faultyDatabase(
       clone.database,
-      (name) => name === 'definition.revision' || name === 'finalization.postpone',
+      (name) => name === 'attempt.output_files' || name === 'finalization.postpone',
     ),
   });
   await expect(dying.finalize()).rejects.toThrow('injected fault');

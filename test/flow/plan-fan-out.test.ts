@@ -213,7 +213,8 @@ test('an upstream task without a row adds nothing, and the merged stream goes on
 });
 
 test('many passes at once, on connections of their own, make one child a parent and step', async () => {
-  const { settings, scan, plan, tasks, worker, place, published, run } = lab();
+  const here = lab();
+  const { scan, plan, tasks, worker, place, published, run } = here;
   const live = await worker();
   const started = await scan(fanOutAndIn, {
     inputs: { lines: Array.from({ length: 20 }, (_, n) => `l${n}`) },
@@ -222,7 +223,7 @@ test('many passes at once, on connections of their own, make one child a parent 
   await place();
   for (const attempt of await published(started)) await run(attempt, live);
   const elsewhere = Array.from({ length: 8 }, () => clone.open(1));
-  await Promise.all(elsewhere.map((database) => planScan(database, started.scan_id, settings)));
+  await Promise.all(elsewhere.map((database) => planScan({ ...here, database }, started.scan_id)));
   await plan(started);
   const parents = (await tasks(started, 'child')).map((task) => task.parent_task_id);
   expect(new Set(parents).size).toBe(20);

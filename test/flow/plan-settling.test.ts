@@ -85,7 +85,7 @@ test('children count toward the cap on tasks, which fails the scan', async () =>
 });
 
 test('a scan that is not there is a fault', async () => {
-  await expect(planScan(clone.database, newId(), lab().settings)).rejects.toMatchObject({
+  await expect(planScan(lab(), newId())).rejects.toMatchObject({
     code: 'not_found',
   });
 });

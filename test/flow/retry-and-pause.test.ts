@@ -52,7 +52,7 @@ test('a retry runs the failed task anew, supersedes what rested on all results, 
   const lab = openLaboratory(clone, objects);
   const { scan, worker } = await endedWithOneFailure(lab);
   const [firstReport] = await lab.tasks(scan, 'report');
-  const { scan: reopened, retried } = await retryTasks(clone.database, scan.scan_id, null);
+  const { scan: reopened, retried } = await retryTasks(lab, scan.scan_id, null);
   expect(retried).toBe(1);
   expect(reopened).toMatchObject({ status: 'Running', generation: 2, finished_at: null });
   expect(await stepsOf()).toEqual({ each: 'open', child: 'open', report: 'open' });
@@ -76,7 +76,7 @@ test('a retry runs the failed task anew, supersedes what rested on all results, 
 test('a retried task starts from nothing: counters, attempt and accepted result are cleared', async () => {
   const lab = openLaboratory(clone, objects);
   const { scan } = await endedWithOneFailure(lab);
-  await retryTasks(clone.database, scan.scan_id, null);
+  await retryTasks(lab, scan.scan_id, null);
   const pending = (await lab.tasks(scan, 'each')).filter((task) => task.status === 'Pending');
   expect(pending).toHaveLength(1);
   expect(pending[0]).toMatchObject({
@@ -99,7 +99,7 @@ test('a late result of the attempt before the retry is what it was, and changes 
   await lab.start(attempt!, worker);
   const result = await lab.result(attempt!, worker, {}, failing);
   expect(await lab.accept(attempt!, result)).toBe('accepted');
-  await retryTasks(clone.database, scan.scan_id, null);
+  await retryTasks(lab, scan.scan_id, null);
   expect(await lab.accept(attempt!, result)).toBe('duplicate');
   expect(await lab.accept(attempt!, await lab.result(attempt!, worker))).toBe('conflict');
   expect((await lab.tasks(scan))[0]).toMatchObject({ status: 'Pending', attempt_id: null });
@@ -122,7 +122,7 @@ test('running work of a superseded step is asked to end, and its late result is 
   await lab.place();
   const [report] = await lab.published(scan, 'report');
   await lab.start(report!, worker);
-  await retryTasks(clone.database, scan.scan_id, null);
+  await retryTasks(lab, scan.scan_id, null);
   const [attempt] = await clone.database.rows<{ asked: boolean; ended: boolean }>(
     query`select cancel_requested_at is not null as asked, ended_at is not null as ended from sonar.attempt where attempt_id = ${report!.attempt_id}`,
   );
@@ -134,9 +134,9 @@ test('there must be something to retry, and a scan that is being cancelled is le
   const lab = openLaboratory(clone, objects);
   const scan = await lab.scan(eachLine, { inputs: { lines: 'a' } });
   await lab.plan(scan);
-  await expect(retryTasks(clone.database, scan.scan_id, null)).rejects.toMatchObject({ code: 'conflict' });
+  await expect(retryTasks(lab, scan.scan_id, null)).rejects.toMatchObject({ code: 'conflict' });
   await clone.database.execute(query`update sonar.scan set status = 'Cancelling'`);
-  await expect(retryTasks(clone.database, scan.scan_id, null)).rejects.toMatchObject({ code: 'conflict' });
+  await expect(retryTasks(lab, scan.scan_id, null)).rejects.toMatchObject({ code: 'conflict' });
 });
 
 test('a Paused scan plans, places and settles nothing; results go on; resumed it goes to its end', async () => {

@@ -46,9 +46,7 @@ export function addDefinitionCommands(program: Command, run: Run): void {
 
   definition
     .command('apply')
-    .description(
-      'make a file the newest revision of its definition, for the scans that are started from now on',
-    )
+    .description('make a file the newest revision of its definition, for new scans and for those that run')
     .argument('<file>', 'a definition in YAML')
     .action((file: string) =>
       run(async (session) => {
@@ -66,6 +64,20 @@ export function addDefinitionCommands(program: Command, run: Run): void {
         session.answer(applied, () => [
           `${applied.name} revision ${applied.revision}: steps ${applied.steps.join(', ')}`,
           `start a scan with: sonar scan start ${applied.name}`,
+        ]);
+      }),
+    );
+
+  definition
+    .command('delete')
+    .description('start no more scans of a definition; those that run keep its last revision')
+    .argument('<name>', 'a definition that was applied')
+    .action((name: string) =>
+      run(async (session) => {
+        const client = await session.api();
+        session.answer(await client.deleteDefinition(name), () => [
+          `${name} is deleted; scans that run go on with its last revision`,
+          'apply it again to have it back',
         ]);
       }),
     );

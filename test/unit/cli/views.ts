@@ -10,6 +10,8 @@ export function scanView(changes: Partial<ScanView> = {}): ScanView {
     id: scanIds.first,
     name: 'survey',
     definition: 'survey',
+    revision: 1,
+    pinned: false,
     status: 'Running',
     generation: 1,
     cancelRequested: false,
@@ -29,6 +31,8 @@ export function stepView(
   return {
     step,
     state: 'open',
+    revision: 1,
+    removed: false,
     tags: ['nmap'],
     counts: {
       pending: 0,
