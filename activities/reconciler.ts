@@ -67,12 +67,10 @@ async function plan(parts: ReconcilerParts, scanId: ScanId): Promise<PlanReport>
   const budget = AbortSignal.any([AbortSignal.timeout(planBudgetMs), Context.current().cancellationSignal]);
   let made = 0;
   for (let round = 1; ; round += 1) {
-    const pass = await planScan(parts, scanId, round === 1).catch(
-      (error: unknown) => {
-        if (isSonarError(error, 'not_found')) return undefined;
-        throw error;
-      },
-    );
+    const pass = await planScan(parts, scanId, round === 1).catch((error: unknown) => {
+      if (isSonarError(error, 'not_found')) return undefined;
+      throw error;
+    });
     if (!pass) return gone;
     made += pass.made;
     const expansions = pass.definition && [...pass.facts.values()].some((fact) => fact.openExpansions);

@@ -10,7 +10,9 @@ import type { ScanId } from '#sonar/contracts/ids.ts';
 import { openDatabase } from '#sonar/db/pool.ts';
 import { planScan } from '#sonar/flow/plan-scan.ts';
 import { settingsSchema } from '#sonar/platform/config.ts';
+import { createLogger } from '#sonar/platform/logger.ts';
 import { pause } from '#sonar/platform/wait.ts';
+import { keepRevisions } from '#sonar/stores/revisions.ts';
 import { startMeasuredSonar } from './measured-sonar.ts';
 import { countOf, runBench } from './run-bench.ts';
 
@@ -87,10 +89,16 @@ async function expand(directory: string, signal: AbortSignal) {
                and c.relname in ('task', 'unique_item', 'task_count', 'task_count_delta', 'expansion')`,
       values: [],
     });
+    const parts = {
+      database,
+      revisions: keepRevisions(),
+      settings: settingsSchema.parse({}),
+      log: createLogger('bench', 'silent'),
+    };
     const tickMs: number[] = [];
     for (let tick = 0; tick < ticks; tick += 1) {
       const before = performance.now();
-      await planScan(database, id, settingsSchema.parse({}));
+      await planScan(parts, id);
       tickMs.push(performance.now() - before);
     }
     return {

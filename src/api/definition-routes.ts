@@ -8,10 +8,13 @@ import {
   definitionSchema,
   deletedDefinitionSchema,
   pageQuerySchema,
+  planRequestSchema,
+  planSchema,
   validationSchema,
 } from '#sonar/contracts/scan-api.ts';
 import { compileDefinition } from '#sonar/definition/compile.ts';
 import { applyDefinition } from '#sonar/flow/apply-definition.ts';
+import { previewPlan } from '#sonar/flow/preview-plan.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { deleteDefinition, listDefinitions, type RevisionRow } from '#sonar/stores/definitions.ts';
 import { scansOfDefinition } from '#sonar/stores/scans.ts';
@@ -48,6 +51,12 @@ export function definitionRoutes(instance: FastifyInstance, parts: ApiParts): vo
         parts.waker.wake(scan.scan_id);
       return definitionView(applied);
     },
+  );
+
+  app.post(
+    '/v1/definitions/plan',
+    { ...operator, schema: { body: planRequestSchema, response: { 200: planSchema } } },
+    (request) => previewPlan(parts, request.token.workspace_id, request.body),
   );
 
   app.delete(

@@ -59,7 +59,7 @@ export function poisonRoutes(instance: FastifyInstance, parts: ApiParts): void {
   app.post(
     '/v1/poison/:id/retry',
     { ...operator, schema: { params: byId, response: { 200: repairedSchema } } },
-    async (request) => reopened(await repairResult(database, request.token.workspace_id, request.params.id)),
+    async (request) => reopened(await repairResult(parts, request.token.workspace_id, request.params.id)),
   );
 
   app.post(
@@ -67,7 +67,7 @@ export function poisonRoutes(instance: FastifyInstance, parts: ApiParts): void {
     { ...operator, schema: { body: repairAllSchema, response: { 200: repairedSchema } } },
     async (request) => {
       const scan = await scanOf(database, request.token.workspace_id, request.body.scan);
-      return reopened(await repairResultsOf(database, scan.scan_id));
+      return reopened(await repairResultsOf(parts, scan.scan_id));
     },
   );
 

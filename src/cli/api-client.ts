@@ -16,6 +16,8 @@ import {
   deletedDefinitionSchema,
   filePlacesAnswerSchema,
   inventoryListSchema,
+  type PlanRequest,
+  planSchema,
   problemSchema,
   retriedSchema,
   type StartScan,
@@ -133,6 +135,9 @@ export function createApiClient(connection: Connection, options: ClientOptions =
         },
         definitionSchema,
       ),
+    /** A dry run. */
+    planDefinition: (body: PlanRequest) =>
+      ask({ method: 'POST', path: '/v1/definitions/plan', what: 'plan a definition', body }, planSchema),
     deleteDefinition: (name: string) =>
       ask(
         {

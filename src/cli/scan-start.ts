@@ -84,7 +84,7 @@ export function startBody(definition: string, options: StartOptions, workingDire
 }
 
 /** Inputs of type `file` and lists, by the hash under which they are stored. */
-async function uploadInputs(
+export async function uploadInputs(
   session: Session,
   client: ApiClient,
   words: readonly string[],

@@ -131,6 +131,60 @@ export const startScanSchema = z.strictObject({
 });
 export type StartScan = z.input<typeof startScanSchema>;
 
+/**
+ * `POST /v1/definitions/plan`: what a scan would make, as far as it can be known before a command has run. Nothing is
+ * written.
+ */
+export const planRequestSchema = z.strictObject({
+  /** Either a definition that was applied, */
+  definition: z.string().min(1).max(63).optional(),
+  /** or the text of one. */
+  source: z.string().max(1_048_576).optional(),
+  inputs: startScanSchema.shape.inputs,
+  scope: scopeSchema.optional(),
+  /** Tasks and refusals that are shown of each step; all are counted. */
+  limit: z.int().min(0).max(1000).default(5),
+});
+export type PlanRequest = z.input<typeof planRequestSchema>;
+export const plannedStepSchema = z.object({
+  step: z.string(),
+  tags: z.array(z.string()),
+  /** Empty: all is known now. Else outputs and steps that its tasks depend on. */
+  dependsOn: z.array(z.string()),
+  tasks: count,
+  /** One task without a command: there is nothing to do. */
+  noWork: z.boolean(),
+  /** Items and lines that the scope keeps out, or that do not parse; no tasks are made of them. */
+  refused: count,
+  refusals: z.array(z.string()),
+  /** Of the tasks, those that would be Failed (`item_refused`). */
+  failing: count,
+  failures: z.array(z.object({ item: z.json().nullable(), reason: z.string() })),
+  /** The first ones; files stand as they are written: `${in.hosts}`. */
+  samples: z.array(
+    z.object({
+      item: z.json().nullable(),
+      command: z.array(z.string()),
+      stdin: z.string().nullable(),
+      env: z.record(z.string(), z.string()),
+    }),
+  ),
+  /** What would hold its tasks up now: secrets, workers. */
+  notes: z.array(z.string()),
+  /** False: there was more than could be counted in time; the counts are of what was looked at. */
+  counted: z.boolean(),
+});
+export type PlannedStep = z.infer<typeof plannedStepSchema>;
+export const planSchema = z.object({
+  definition: z.string(),
+  /** Null: of a text that was not applied. */
+  revision: z.int().nullable(),
+  scope: scopeSchema,
+  tasks: count,
+  steps: z.array(plannedStepSchema),
+});
+export type PlanPreview = z.infer<typeof planSchema>;
+
 export const stepViewSchema = z.object({
   step: z.string(),
   state: z.enum(stepStates),

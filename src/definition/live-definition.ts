@@ -80,7 +80,7 @@ export const pinsOf = (step: Step, live: Pick<LiveDefinition, 'steps'>): StepPin
 });
 
 /** Outputs of other steps that a step reads. */
-export const sourcesOf = (step: Pick<Step, 'foreach' | 'inputs'>): OutputSource[] =>
+const sourcesOf = (step: Pick<Step, 'foreach' | 'inputs'>): OutputSource[] =>
   [...(step.foreach === null ? [] : [step.foreach.in]), ...step.inputs.map(({ from }) => from)].filter(
     (source) => source.kind === 'output',
   );

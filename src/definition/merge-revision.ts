@@ -1,9 +1,9 @@
 // A newer revision meets a running scan: for each step, whether the scan takes it, and what is told to people where
 // it does not. Pure: the same revisions, pins and inputs always give the same answer.
-import type { Definition, InputType, Step, StepPins } from '#sonar/contracts/definition.ts';
+import type { Definition, Step, StepPins } from '#sonar/contracts/definition.ts';
 import { targetInput } from '#sonar/domain/step-inputs.ts';
 import { effectiveStep, type HeldStep, inOrder } from './live-definition.ts';
-import { stepFaults } from './step-fits.ts';
+import { type StepSurroundings, stepFaults } from './step-fits.ts';
 
 type RevisionPart = Pick<Definition, 'steps' | 'files'>;
 
@@ -15,6 +15,8 @@ export interface MergedStep extends Pick<HeldStep, 'step' | 'revision' | 'remove
   /** What was not taken, and why. */
   note: string | null;
 }
+
+export type ScanInputs = Pick<StepSurroundings, 'inputs' | 'stored'>;
 
 /** One revision's step, as the scan would run it. */
 interface Version {
@@ -41,7 +43,7 @@ export function mergeRevision(
   held: readonly HeldStep[],
   partOf: (revision: number) => RevisionPart,
   newest: { revision: number; definition: RevisionPart },
-  inputs: Readonly<Record<string, InputType>>,
+  inputs: ScanInputs,
 ): MergedStep[] {
   const merging = new Merging(candidatesOf(held, partOf, newest), newest.revision, inputs);
   merging.settle();
@@ -125,13 +127,9 @@ class Merging {
   readonly candidates: readonly Candidate[];
   readonly #byName: ReadonlyMap<string, Candidate>;
   readonly #revision: number;
-  readonly #inputs: Readonly<Record<string, InputType>>;
+  readonly #inputs: ScanInputs;
 
-  constructor(
-    candidates: readonly Candidate[],
-    revision: number,
-    inputs: Readonly<Record<string, InputType>>,
-  ) {
+  constructor(candidates: readonly Candidate[], revision: number, inputs: ScanInputs) {
     this.candidates = candidates;
     this.#byName = new Map(candidates.map((candidate) => [candidate.name, candidate]));
     this.#revision = revision;
@@ -172,7 +170,7 @@ class Merging {
 
   #faults({ step, files }: Version): string[] {
     return stepFaults(step, {
-      inputs: this.#inputs,
+      ...this.#inputs,
       files,
       stepOf: (name) => this.#chosen(name)?.step,
     });

@@ -10,6 +10,7 @@ import {
   type StepInputSpec,
   type Template,
 } from '#sonar/contracts/definition.ts';
+import { scanInputsOf } from '#sonar/domain/step-inputs.ts';
 import { checkTemplates } from './check-templates.ts';
 import { ProblemList } from './problem-list.ts';
 import { readerEntry } from './reader-catalog.ts';
@@ -19,6 +20,8 @@ import type { PlacedTemplate, StepDraft, TemplateUse } from './step-draft.ts';
 export interface StepSurroundings {
   /** The inputs that there are, with the types that their values have. */
   inputs: Readonly<Record<string, InputType>>;
+  /** Those of them that are stored files, which no template can name. */
+  stored: ReadonlySet<string>;
   /** Of the step's own revision. */
   files: Record<string, FileSpec>;
   stepOf: (name: string) => Step | undefined;
@@ -33,7 +36,12 @@ export function stepFaults(step: Step, around: StepSurroundings): string[] {
     ...(step.foreach === null ? [] : [foreachFault(step, step.foreach, around)]),
     ...step.inputs.map((input) => inputFault(step, input, around)),
   ].filter((fault) => fault !== null);
-  return sources.length > 0 ? sources : templateFaults(step, around);
+  if (sources.length > 0) return sources;
+  const stored = scanInputsOf(step).filter((name) => around.stored.has(name));
+  return [
+    ...stored.map((name) => `the input "${name}" of this scan is a stored file, which no template can name`),
+    ...templateFaults(step, around),
+  ];
 }
 
 type Foreach = NonNullable<Step['foreach']>;

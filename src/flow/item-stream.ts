@@ -90,8 +90,11 @@ export async function* elementsOf(
 
 const passed: StreamElement = { kind: 'passed' };
 
+/** What a row is judged by. */
+export type JudgeContext = Pick<StreamContext, 'step' | 'foreach' | 'inputs' | 'scope'>;
+
 /** One for each element that a row comes to; what an element is costs something, and is only asked when needed. */
-function* judgesOf(context: StreamContext, row: Row | string): Iterable<() => StreamElement> {
+export function* judgesOf(context: JudgeContext, row: Row | string): Iterable<() => StreamElement> {
   const { group, pick, split } = context.foreach;
   if (group !== null) {
     yield () => groupElement(row, group);
@@ -147,7 +150,7 @@ function groupElement(row: Row | string, field: string): StreamElement {
   return { kind: 'item', item, file: null, groupKey: digestOf(storableJson(value)) };
 }
 
-function elementOf(context: StreamContext, value: JsonValue): StreamElement {
+function elementOf(context: JudgeContext, value: JsonValue): StreamElement {
   const item = storableJson(value);
   const reason = sizeFault(item) ?? formFault(context, item) ?? targetFault(context, item);
   return reason === null ? { kind: 'item', item, file: null, groupKey: null } : { kind: 'refused', reason };
@@ -159,7 +162,7 @@ const sizeFault = (item: JsonValue): string | null =>
     : null;
 
 /** A batch is a file of lines, so each of its items must be one line. */
-function formFault({ foreach }: StreamContext, item: JsonValue): string | null {
+function formFault({ foreach }: Pick<StreamContext, 'foreach'>, item: JsonValue): string | null {
   if (foreach.batch === null || foreach.batch.as === 'directory') return null;
   const line = lineOf(foreach.batch.as, item);
   return line.ok ? null : line.reason;

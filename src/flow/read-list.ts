@@ -30,7 +30,16 @@ export async function* linesOfInput(
     for (const text of linesOfRow(row?.content ?? '')) yield { text, fault: null, end: 0 };
     return;
   }
-  const bytes = after(await readVerified(parts.objects, file), fromByte);
+  yield* linesOfStored(parts.objects, file, fromByte);
+}
+
+/** The same, of a file that is stored. */
+export async function* linesOfStored(
+  objects: ObjectStore,
+  file: Parameters<typeof readVerified>[1],
+  fromByte = 0,
+): AsyncGenerator<ListLine> {
+  const bytes = after(await readVerified(objects, file), fromByte);
   for await (const line of linesOf(bytes)) {
     const end = fromByte + line.end;
     if (line.kind === 'too-long') {

@@ -67,7 +67,7 @@ export async function readRecords(
       'internal',
       `definition ${row.definition_name} has no step ${row.step} in revision ${row.definition_revision}`,
     );
-  reading.types = knownTypes(revision?.compiled.records);
+  reading.types = knownTypes(compiled.records);
   for (const output of step.outputs) {
     if (!output.read) continue;
     const files = await outputFilesOf(parts.database, row.attempt_id, output.name);

@@ -6,8 +6,14 @@ import { repairStatus } from '#sonar/domain/scan-states.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { findPoison, type PoisonState, repairFinalizations } from '#sonar/stores/poison.ts';
 import { reopenScan } from '#sonar/stores/retries.ts';
+import type { Revisions } from '#sonar/stores/revisions.ts';
 import { findScan, lockScan, type ScanRow } from '#sonar/stores/scans.ts';
 import { applyEffects, effectsOf } from './reopen-steps.ts';
+
+interface RepairParts {
+  database: Database;
+  revisions: Revisions;
+}
 
 interface Repaired {
   scan: ScanRow;
@@ -19,27 +25,27 @@ interface Repaired {
  * after the commit.
  * @throws SonarError `not_found`, or `conflict` where it is not poisoned any more or the scan is being cancelled.
  */
-export async function repairResult(database: Database, workspaceId: string, id: string): Promise<Repaired> {
-  const found = uuidPattern.test(id) ? await findPoison(database, workspaceId, id) : undefined;
+export async function repairResult(parts: RepairParts, workspaceId: string, id: string): Promise<Repaired> {
+  const found = uuidPattern.test(id) ? await findPoison(parts.database, workspaceId, id) : undefined;
   if (!found)
     throw new SonarError(
       'not_found',
       `there is no poisoned result "${id}"; list them with: sonar poison list`,
     );
-  return repair(database, found.scan_id, { workspaceId, id });
+  return repair(parts, found.scan_id, { workspaceId, id });
 }
 
 /** Every poisoned result of a scan. @throws as {@link repairResult}, and `conflict` where there is none. */
-export function repairResultsOf(database: Database, scanId: ScanId): Promise<Repaired> {
-  return repair(database, scanId, null);
+export function repairResultsOf(parts: RepairParts, scanId: ScanId): Promise<Repaired> {
+  return repair(parts, scanId, null);
 }
 
 function repair(
-  database: Database,
+  parts: RepairParts,
   scanId: ScanId,
   one: { workspaceId: string; id: string } | null,
 ): Promise<Repaired> {
-  return database.transaction(async (tx) => {
+  return parts.database.transaction(async (tx) => {
     const scan = await lockScan(tx, scanId);
     if (!scan) throw new SonarError('not_found', `there is no scan ${scanId}`);
     const to = repairStatus(scan.status);
@@ -59,7 +65,12 @@ function repair(
     const steps = [...new Set(rows.filter((row) => row.completes).map((row) => row.step))];
     // Of a cancelled scan nothing is made anew, so nothing is void.
     if (steps.length > 0 && to !== 'Cancelling')
-      await applyEffects(tx, scanId, await effectsOf(tx, scan, steps), 'an upstream result is read again');
+      await applyEffects(
+        tx,
+        scanId,
+        await effectsOf(tx, parts.revisions, scan, steps),
+        'an upstream result is read again',
+      );
     if (to !== 'Paused') await reopenScan(tx, scanId, to);
     return { scan: (await findScan(tx, scanId)) as ScanRow, repaired: rows.length };
   });

@@ -15,7 +15,7 @@ import { findScan, findScanByKey, insertScan, insertScanInput, type ScanRow } fr
 import { insertSteps } from '#sonar/stores/steps.ts';
 import { knownFiles } from '#sonar/stores/stored-files.ts';
 
-interface NewInput {
+export interface NewInput {
   name: string;
   type: string;
   content: string;
@@ -47,12 +47,7 @@ export async function startScan(
       'not_found',
       `there is no definition "${request.definition}"; apply it with: sonar definition apply FILE`,
     );
-  const problems: Problem[] = [];
-  const inputs = readInputs(revision.compiled, request.inputs ?? {}, problems);
-  await checkFiles(database, workspaceId, inputs, problems);
-  const scope = readScope(revision.compiled, request.scope, problems);
-  if (problems.length > 0 || !scope)
-    throw new SonarError('invalid', summary(problems), { details: { problems } });
+  const { inputs, scope } = await judgeRequest(database, workspaceId, revision.compiled, request);
 
   const scanId = newId<ScanId>();
   const created = await database.transaction(async (tx) => {
@@ -83,6 +78,25 @@ export async function startScan(
     : await findScanByKey(database, workspaceId, request.clientKey ?? '');
   if (!scan) throw new SonarError('internal', `scan ${scanId} was made and is gone`);
   return created ? { scan, created } : again(scan, request, requestSha256);
+}
+
+/**
+ * What a definition makes of the inputs and the scope that it is given.
+ * @throws SonarError `invalid` with all faults at once.
+ */
+export async function judgeRequest(
+  database: Database,
+  workspaceId: string,
+  definition: Definition,
+  request: Pick<StartScan, 'inputs' | 'scope'>,
+): Promise<{ inputs: NewInput[]; scope: Scope }> {
+  const problems: Problem[] = [];
+  const inputs = readInputs(definition, request.inputs ?? {}, problems);
+  await checkFiles(database, workspaceId, inputs, problems);
+  const scope = readScope(definition, request.scope, problems);
+  if (problems.length > 0 || !scope)
+    throw new SonarError('invalid', summary(problems), { details: { problems } });
+  return { inputs, scope };
 }
 
 /** Of the request as it was made, before defaults of any revision are put in. */

@@ -5,7 +5,7 @@ import { failureCodes } from '#sonar/contracts/failure-codes.ts';
 import type { Db } from '#sonar/db/pool.ts';
 import { resolveInputs } from '#sonar/definition/input-values.ts';
 import { type LiveDefinition, liveDefinition } from '#sonar/definition/live-definition.ts';
-import { type MergedStep, mergeRevision } from '#sonar/definition/merge-revision.ts';
+import { type MergedStep, mergeRevision, type ScanInputs } from '#sonar/definition/merge-revision.ts';
 import type { Logger } from '#sonar/platform/logger.ts';
 import { newestRevision } from '#sonar/stores/definitions.ts';
 import { closeExpansions } from '#sonar/stores/expansions.ts';
@@ -80,7 +80,7 @@ async function revisionsOf(
 }
 
 /** Inputs that the scan lacks and the revision has a value for become the scan's; its own stay as they were given. */
-async function takeInputs(tx: Db, scan: ScanRow, definition: Definition): Promise<Record<string, InputType>> {
+async function takeInputs(tx: Db, scan: ScanRow, definition: Definition): Promise<ScanInputs> {
   const rows = await scanInputTypes(tx, scan.scan_id);
   const types = Object.fromEntries(rows.map(({ name, type }) => [name, type as InputType]));
   const owner = { scanId: scan.scan_id, workspaceId: scan.workspace_id };
@@ -93,7 +93,7 @@ async function takeInputs(tx: Db, scan: ScanRow, definition: Definition): Promis
     await insertScanInput(tx, owner, { name, type: spec.type, content, fileSha256: null });
     types[name] = spec.type;
   }
-  return types;
+  return { inputs: types, stored: new Set(rows.filter(({ stored }) => stored).map(({ name }) => name)) };
 }
 
 async function recordMerge(

@@ -56,9 +56,12 @@ export async function insertScanInput(
 }
 
 /** What the scan was given or has taken by default, without the content. */
-export function scanInputTypes(db: Db, scanId: ScanId): Promise<{ name: string; type: string }[]> {
+export function scanInputTypes(
+  db: Db,
+  scanId: ScanId,
+): Promise<{ name: string; type: string; stored: boolean }[]> {
   return db.rows(sql('scan.input_types')`
-    select name, type from sonar.scan_input where scan_id = ${scanId} order by name`);
+    select name, type, file_sha256 is not null as stored from sonar.scan_input where scan_id = ${scanId} order by name`);
 }
 
 export function scanInputs(

@@ -56,3 +56,15 @@ export async function scanInputFile(
     where i.scan_id = ${scanId} and i.name = ${input}`);
   return row;
 }
+
+/** By its hash. */
+export async function storedFile(
+  db: Db,
+  workspaceId: string,
+  sha256: string,
+): Promise<{ object_key: string; size: number; sha256: string } | undefined> {
+  const [row] = await db.rows<{ object_key: string; size: number; sha256: string }>(sql('stored_file.find')`
+    select object_key, size, sha256 from sonar.stored_file
+    where workspace_id = ${workspaceId} and sha256 = ${sha256}`);
+  return row;
+}

@@ -19,6 +19,8 @@ const expected: Record<string, TokenRole[] | 'open'> = {
   'GET /health/ready': 'open',
   'GET /v1/openapi.json': people,
   'POST /v1/definitions/validate': people,
+  'POST /v1/definitions/plan': ['operator', 'admin'],
+  'DELETE /v1/definitions/:name': ['operator', 'admin'],
   'POST /v1/definitions': ['operator', 'admin'],
   'GET /v1/definitions': people,
   'POST /v1/scans': ['operator', 'admin'],

@@ -4,6 +4,7 @@ import type { ScanId } from '#sonar/contracts/ids.ts';
 import { openDatabase } from '#sonar/db/pool.ts';
 import { settingsSchema } from '#sonar/platform/config.ts';
 import { createLogger } from '#sonar/platform/logger.ts';
+import { keepRevisions } from '#sonar/stores/revisions.ts';
 import { openObjectStore } from '#sonar/transport/object-store.ts';
 import { planToCompletion } from '../fixtures/scan-planning.ts';
 import { stackAddresses } from '../fixtures/stack-addresses.ts';
@@ -36,7 +37,13 @@ const database: typeof opened = {
     return result;
   },
 };
-const parts = { database, objects, settings: settingsSchema.parse({}), log: createLogger('test', 'silent') };
+const parts = {
+  database,
+  objects,
+  revisions: keepRevisions(),
+  settings: settingsSchema.parse({}),
+  log: createLogger('test', 'silent'),
+};
 const made = await planToCompletion(parts, process.argv[2] as ScanId);
 say({ made, residentMb: process.resourceUsage().maxRSS / 1024 });
 await opened.close();

@@ -1,5 +1,4 @@
 // A scan that runs follows its definition: at its next pass it takes the newest revision, step by step.
-import type { ScanId } from '#sonar/contracts/ids.ts';
 import { applyDefinition } from '#sonar/flow/apply-definition.ts';
 import { cancelScan } from '#sonar/flow/cancel-scan.ts';
 import { pauseScan } from '#sonar/flow/pause-scan.ts';
@@ -305,7 +304,7 @@ test('of a removed step what waits is cancelled, what was started finishes, its 
 test('a removed step blocks what rests on all of it when nothing of it is completed, and settles when it never began', async () => {
   const { lab, scan } = await running(
     text(
-      `${each('command: [one, "${item}"]').replace('tags: [t]', 'tags: [never]')}` +
+      each('command: [one, "${item}"]').replace('tags: [t]', 'tags: [never]') +
         '  waits: {tags: [t], needs: {each: all}, command: [w]}\n  report: {tags: [t], needs: {each: single}, command: [r]}\n',
     ),
   );
@@ -499,7 +498,7 @@ test('passes that run at once take a revision once', async () => {
   const { lab, scan } = await running();
   await edit(lab, text(`${each('command: [two, "${item}"]')}  more: {tags: [never], command: [m]}\n`));
   const elsewhere = Array.from({ length: 6 }, () => clone.open(1));
-  await Promise.all(elsewhere.map((database) => planScan({ ...lab, database }, scan.scan_id as ScanId)));
+  await Promise.all(elsewhere.map((database) => planScan({ ...lab, database }, scan.scan_id)));
   expect((await stepsOfScan(lab.database, scan.scan_id)).map((row) => [row.step, row.ordinal])).toEqual([
     ['each', 1],
     ['more', 2],

@@ -72,7 +72,7 @@ async function finishAll(lab: Laboratory, scan: ScanRow, worker: LiveWorker): Pr
   }
 }
 
-const repair = (id: string) => repairResult(clone.database, 'default', id);
+const repair = (id: string) => repairResult(openLaboratory(clone, objects), 'default', id);
 const live = async () =>
   (
     await clone.database.rows<{ step: string; status: string; tasks: number }>(query`
@@ -159,7 +159,7 @@ test('a result that still cannot be read is poisoned again, with all its tries',
 test('a result whose task was retried, or made anew with what it rested on, is not repaired', async () => {
   const first = await poisoned();
   await first.lab.settle(first.scan);
-  await retryTasks(clone.database, first.scan.scan_id, null);
+  await retryTasks(first.lab, first.scan.scan_id, null);
   await expect(repair(first.id)).rejects.toMatchObject({ message: expect.stringContaining('was retried') });
   await clone.database.execute(
     query`update sonar.finalization set status = 'poisoned' where finalization_id = ${first.id}`,
@@ -207,7 +207,7 @@ test('of a Cancelled scan a result is read and nothing else begins: it ends Canc
     code: 'conflict',
     message: expect.stringContaining('being cancelled'),
   });
-  await planScan(clone.database, scan.scan_id, lab.settings);
+  await planScan(lab, scan.scan_id);
   expect(await lab.settle(scan)).toBe('Cancelled');
   const before = await live();
   expect((await repair(id)).scan).toMatchObject({ status: 'Cancelling', generation: 2, reason: 'enough' });
@@ -233,10 +233,12 @@ test('of a Failed scan a result is read, and it ends Failed again', async () => 
 test('all of a scan are repaired together, and there must be one', async () => {
   const { lab, worker, scan } = await poisoned();
   await lab.settle(scan);
-  expect(await repairResultsOf(clone.database, scan.scan_id)).toMatchObject({ repaired: 1 });
+  expect(await repairResultsOf(openLaboratory(clone, objects), scan.scan_id)).toMatchObject({ repaired: 1 });
   await finishAll(lab, scan, worker);
   expect(await lab.settle((await findScan(clone.database, scan.scan_id))!)).toBe('Completed');
-  await expect(repairResultsOf(clone.database, scan.scan_id)).rejects.toMatchObject({ code: 'conflict' });
+  await expect(repairResultsOf(openLaboratory(clone, objects), scan.scan_id)).rejects.toMatchObject({
+    code: 'conflict',
+  });
 });
 
 test.each([

@@ -3,11 +3,13 @@ import type { Command } from 'commander';
 import type { UploadedFiles } from '#sonar/contracts/scan-api.ts';
 import { isSonarError, SonarError } from '#sonar/platform/errors.ts';
 import type { ApiClient } from '../api-client.ts';
+import type { PlanOptions } from '../definition-plan.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { formatTime } from '../figures.ts';
+import { addGivenOptions } from '../given-options.ts';
 import { inOrder, problemLine } from '../problem-lines.ts';
 import type { Run } from '../session.ts';
-import { addPageOptions, type PageOptions } from '../word-parsers.ts';
+import { addPageOptions, gathered, type PageOptions, positiveInteger } from '../word-parsers.ts';
 
 /** A text that does not compile is sent without files: the api says what is wrong with it. */
 async function filesOf(client: ApiClient, source: string, file: string): Promise<UploadedFiles | undefined> {
@@ -65,6 +67,21 @@ export function addDefinitionCommands(program: Command, run: Run): void {
           `${applied.name} revision ${applied.revision}: steps ${applied.steps.join(', ')}`,
           `start a scan with: sonar scan start ${applied.name}`,
         ]);
+      }),
+    );
+
+  addGivenOptions(
+    definition
+      .command('plan')
+      .description('show the tasks that a scan would make, without making any')
+      .argument('<name or file>', 'a definition that was applied, or a file of one'),
+  )
+    .option('--file <name=path>', 'an input that is a file, uploaded; may be repeated', gathered)
+    .option('--limit <n>', 'show at most so many tasks of each step; all are counted', positiveInteger, 5)
+    .action((named: string, options: PlanOptions) =>
+      run(async (session) => {
+        const { planDefinition } = await import('../definition-plan.ts');
+        return planDefinition(session, named, options);
       }),
     );
 

@@ -9,7 +9,7 @@ import {
   liveDefinition,
   pinsOf,
 } from '#sonar/definition/live-definition.ts';
-import { type MergedStep, mergeRevision } from '#sonar/definition/merge-revision.ts';
+import { type MergedStep, mergeRevision, type ScanInputs } from '#sonar/definition/merge-revision.ts';
 import { stepFaults } from '#sonar/definition/step-fits.ts';
 
 function compiled(steps: string, inputs = ''): Definition {
@@ -20,8 +20,10 @@ function compiled(steps: string, inputs = ''): Definition {
   return result.definition;
 }
 
-const typesOf = (definition: Definition): Record<string, InputType> =>
-  Object.fromEntries(Object.entries(definition.inputs).map(([name, { type }]) => [name, type]));
+const inputsOf = (definition: Definition): ScanInputs => ({
+  inputs: Object.fromEntries(Object.entries(definition.inputs).map(([name, { type }]) => [name, type])),
+  stored: new Set(),
+});
 
 /** A scan that has taken the first revision whole; the named steps have begun. */
 const heldBy = (definition: Definition, begun: readonly string[]): HeldStep[] =>
@@ -32,7 +34,7 @@ const heldBy = (definition: Definition, begun: readonly string[]): HeldStep[] =>
     pins: begun.includes(step.name) ? pinsOf(step, definition) : null,
   }));
 
-function merge(before: Definition, begun: readonly string[], after: Definition, inputs = typesOf(before)) {
+function merge(before: Definition, begun: readonly string[], after: Definition, inputs = inputsOf(before)) {
   const merged = mergeRevision(
     heldBy(before, begun),
     () => before,
@@ -124,7 +126,7 @@ test('a removed step stays removed when a later revision has it again', () => {
   const held = heldBy(before, ['list', 'probe']).map((row) =>
     row.step === 'probe' ? { ...row, removed: true } : row,
   );
-  const back = mergeRevision(held, () => before, { revision: 3, definition: before }, typesOf(before));
+  const back = mergeRevision(held, () => before, { revision: 3, definition: before }, inputsOf(before));
   expect(back.find(({ step }) => step === 'probe')).toMatchObject({
     removed: true,
     revision: 1,
@@ -144,8 +146,21 @@ test('what uses an input that the scan does not have stays as it was; a new step
   expect(merged.fresh).toMatchObject({ isNew: true, revision: null });
   expect(merged.fresh?.note).toContain('revision 2 was not taken');
   // With a value for it both are.
-  const given = merge(before, ['list', 'probe'], after, { ...typesOf(before), key: 'text' });
+  const given = merge(before, ['list', 'probe'], after, {
+    inputs: { ...inputsOf(before).inputs, key: 'text' },
+    stored: new Set(),
+  });
   expect(given).toMatchObject({ probe: { revision: 2, note: null }, fresh: { revision: 2, note: null } });
+});
+
+test('a list that is a stored file is for streams: what would put it into a command is not taken', () => {
+  const before = compiled('  each: {tags: [t], foreach: {in: inputs.hosts}, command: [a, "${item}"]}\n');
+  const after = compiled(
+    '  each: {tags: [t], foreach: {in: inputs.hosts}, command: [a, "${item}", "${join(inputs.hosts)}"]}\n',
+  );
+  const stored = { ...inputsOf(before), stored: new Set(['hosts']) };
+  expect(merge(before, ['each'], after, stored).each).toMatchObject({ revision: 1 });
+  expect(merge(before, ['each'], after).each).toMatchObject({ revision: 2 });
 });
 
 test('a step that has not begun and needs another one begins anew; with the same needs it does not', () => {
@@ -247,8 +262,8 @@ test('property: whatever is edited, what a scan runs always fits itself, and pin
         const inputs: Record<string, InputType> = { hosts: 'hosts', key: 'text' };
         let held = heldBy(first, begun);
         // The first revision was taken whole, by a scan that had what it asks for.
-        const known: Record<string, InputType> =
-          hasKey || JSON.stringify(first).includes('"key"') ? inputs : { hosts: 'hosts' };
+        const has = hasKey || JSON.stringify(first).includes('"key"');
+        const known: ScanInputs = { inputs: has ? inputs : { hosts: 'hosts' }, stored: new Set() };
         for (const [index, definition] of later.entries()) {
           const partOf = (revision: number) => revisions[revision - 1] as Definition;
           const merged = mergeRevision(held, partOf, { revision: index + 2, definition }, known);
@@ -273,7 +288,7 @@ test('property: whatever is edited, what a scan runs always fits itself, and pin
             if (written === undefined || row.removed) continue;
             const step: Step = effectiveStep(written, row.pins);
             const faults = stepFaults(step, {
-              inputs: known,
+              ...known,
               files: {},
               stepOf: (name) => live.steps.find((candidate) => candidate.name === name),
             });
