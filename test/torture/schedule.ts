@@ -13,6 +13,7 @@ export const faultWeights = {
   stop_worker: 3,
   stop_machine: 2,
   stop_role: 2,
+  stop_role_past_lease: 1,
   drain_worker: 2,
   restart_role: 2,
   kill_postgres: 1,

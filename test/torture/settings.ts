@@ -1,5 +1,7 @@
 // Sonar's own figures, shortened: what takes minutes in a deployment takes seconds here, in the same proportions.
 
+export const executorLeaseMs = 15_000;
+
 export const roleSettings: Record<string, string> = {
   SONAR_PULSE_EVERY_MS: '1000',
   SONAR_ALIVE_WITHIN_MS: '4000',
@@ -10,7 +12,7 @@ export const roleSettings: Record<string, string> = {
   SONAR_FINALIZATION_LEASE_MS: '4000',
   SONAR_FINALIZATION_ATTEMPTS: '4',
   SONAR_EXECUTOR_RENEW_MS: '2000',
-  SONAR_EXECUTOR_LEASE_MS: '15000',
+  SONAR_EXECUTOR_LEASE_MS: String(executorLeaseMs),
   SONAR_CANCEL_GRACE_MS: '20000',
   // A run of twenty minutes drains its few workers more often than a fleet does in a day.
   SONAR_MAX_RELEASES: '1000',

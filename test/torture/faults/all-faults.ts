@@ -11,6 +11,7 @@ import {
   restartRole,
   stopMachine,
   stopRole,
+  stopRolePastLease,
   stopWorker,
 } from './process-faults.ts';
 import { killService, restartService } from './service-faults.ts';
@@ -28,6 +29,7 @@ export const faults: Record<FaultKind, Fault> = {
   stop_worker: stopWorker,
   stop_machine: stopMachine,
   stop_role: stopRole,
+  stop_role_past_lease: stopRolePastLease,
   drain_worker: drainWorker,
   restart_role: restartRole,
   kill_postgres: killService('postgres'),

@@ -9,7 +9,8 @@ import {
   treeOf,
   uptimeSeconds,
 } from '../members.ts';
-import { chosen } from '../schedule.ts';
+import { chosen, type PlannedFault } from '../schedule.ts';
+import { executorLeaseMs } from '../settings.ts';
 import { type Fault, type FaultContext, lasting } from './fault-context.ts';
 
 const workersOf = ({ system }: FaultContext): Member[] =>
@@ -86,15 +87,26 @@ async function stopOfWorker(
   return `${worker.name}, ${pids.length} process(es), ${ms} ms`;
 }
 
-/** Shorter than the lease: a role that sleeps longer is another matter than one that is slow. */
-export const stopRole: Fault = async (context, planned) => {
+/** Shorter than its lease: it only seems slow. */
+export const stopRole: Fault = (context, planned) => stopOfRole(context, planned, 500, 8_000);
+
+/** Its claims are given to others meanwhile: what it still writes when it goes on must come to nothing. */
+export const stopRolePastLease: Fault = (context, planned) =>
+  stopOfRole(context, planned, executorLeaseMs + 1_000, executorLeaseMs + 10_000);
+
+async function stopOfRole(
+  context: FaultContext,
+  planned: PlannedFault,
+  shortestMs: number,
+  longestMs: number,
+): Promise<string> {
   const role = chosen(rolesOf(context), planned.target);
   const { pid } = role.process;
   if (pid === undefined) throw new Error(`${role.name} is down already`);
-  const ms = lasting(planned, 500, 8_000);
+  const ms = lasting(planned, shortestMs, longestMs);
   await stopped([pid], ms, context.signal);
   return `${role.name}, ${ms} ms`;
-};
+}
 
 async function stopped(pids: number[], ms: number, signal: AbortSignal): Promise<void> {
   const thaw = stopFor(pids, ms);
