@@ -238,7 +238,7 @@ test('from its mark on a scan is nobody’s: not found, not listed, its key free
   expect(await listScans(clone.database, defaultWorkspace, { status: null, after: null, limit: 9 })).toEqual(
     [],
   );
-  await expect(retryTasks(clone.database, scan.scan_id, null)).rejects.toMatchObject({ code: 'not_found' });
+  await expect(retryTasks(lab, scan.scan_id, null)).rejects.toMatchObject({ code: 'not_found' });
   await expect(deleteScan(clone.database, scan.scan_id)).rejects.toMatchObject({ code: 'not_found' });
   expect(await lab.accept(attempt!, result)).toBe('superseded');
   const again = await lab.scan(everything, request);

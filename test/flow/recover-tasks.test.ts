@@ -190,7 +190,7 @@ test('the fourth loss after a start without a result is the last; an operator ma
     attempts: 4,
   });
   expect(lost?.failure_message).toContain('lost 4 times after a start without a result, last by worker "w1"');
-  await retryTasks(clone.database, scan.scan_id, null);
+  await retryTasks(lab, scan.scan_id, null);
   expect(await lab.tasks(scan)).toMatchObject([
     { status: 'Pending', recoveries: 0, retries: 0, releases: 0 },
   ]);
