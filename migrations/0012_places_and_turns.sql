@@ -39,3 +39,19 @@ begin
     execute format('alter table %s set (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000)', name);
   end loop;
 end $$;
+
+-- Workers that have not the program of a step, by incarnation: a restarted one is asked again, and so are all where the
+-- definition has changed.
+create table sonar.missing_program (
+  scan_id uuid not null,
+  step text not null,
+  incarnation_id uuid not null references sonar.worker_incarnation on delete cascade,
+  definition_revision integer not null,
+  workspace_id text not null,
+  -- Names the worker, its image, its tag and its PATH.
+  message text not null,
+  found_at timestamptz not null default clock_timestamp(),
+  primary key (scan_id, step, incarnation_id),
+  foreign key (scan_id, step) references sonar.scan_step (scan_id, step) on delete cascade
+);
+create index missing_program_of_incarnation on sonar.missing_program (incarnation_id);

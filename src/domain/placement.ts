@@ -135,9 +135,38 @@ function add(given: Map<string, Allocation>, allocation: Allocation): void {
   else given.set(key, allocation);
 }
 
+export interface EligibleWorker {
+  incarnationId: string;
+  tags: readonly string[];
+  slots: number;
+}
+
+/**
+ * A step without the workers that lack its program: of its tags those that others serve, of its room no more than
+ * theirs. `nobody` where workers serve its tags and each of them lacks it; no worker at all is not that.
+ */
+export function withoutLacking(
+  step: PlaceableStep,
+  inFlight: number,
+  workers: readonly EligibleWorker[],
+  lacking: ReadonlySet<string>,
+  multiple: number,
+): PlaceableStep | 'nobody' {
+  const serving = workers.filter((worker) => worker.tags.some((tag) => step.tags.includes(tag)));
+  const having = serving.filter((worker) => !lacking.has(worker.incarnationId));
+  if (having.length === serving.length) return step;
+  if (having.length === 0) return 'nobody';
+  const slots = having.reduce((sum, worker) => sum + worker.slots, 0);
+  return {
+    ...step,
+    tags: step.tags.filter((tag) => having.some((worker) => worker.tags.includes(tag))),
+    concurrencyLeft: Math.min(step.concurrencyLeft, Math.max(0, multiple * slots - inFlight)),
+  };
+}
+
 /** Of a fleet: each tag's slots and all slots, times the multiple, less what is in flight. */
 export function capacityOf(
-  workers: readonly { tags: readonly string[]; slots: number }[],
+  workers: readonly Pick<EligibleWorker, 'tags' | 'slots'>[],
   inFlight: { byTag: ReadonlyMap<string, number>; total: number },
   multiple: number,
 ): Capacity {

@@ -19,7 +19,12 @@ export type ResultDecision =
   | { kind: 'answer'; disposition: Exclude<Disposition, 'accepted' | 'rejected'> }
   | { kind: 'complete' }
   | { kind: 'fail'; code: string; message: string }
-  | { kind: 'retry'; delayMs: number };
+  | { kind: 'retry'; delayMs: number }
+  /** The worker has not the program: another one may have it, and no budget is used. */
+  | { kind: 'elsewhere'; delayMs: number; message: string };
+
+/** Another worker gets the task in the meantime, or comes; one without the program would get it straight back. */
+export const passedOverMs = 30_000;
 
 /** Same digest: `duplicate`; another digest: `conflict`; not the current attempt: `superseded`. */
 export function decideResult(attempt: AttemptAsLocked, result: Result, retry: RetrySpec): ResultDecision {
@@ -34,6 +39,8 @@ export function decideResult(attempt: AttemptAsLocked, result: Result, retry: Re
   if (attempt.taskStatus !== 'Running' || nextTaskStatus(attempt.taskStatus, event) === undefined)
     return { kind: 'answer', disposition: 'superseded' };
   if (event === 'completed') return { kind: 'complete' };
+  if (result.outcome === 'not_started' && result.failure?.code === failureCodes.commandNotFound)
+    return { kind: 'elsewhere', delayMs: passedOverMs, message: result.failure.message };
   if (attempt.retries < retry.max)
     return {
       kind: 'retry',

@@ -9,6 +9,7 @@ import { decideResult, type ResultDecision } from '#sonar/domain/result-decision
 import { newId } from '#sonar/platform/ids.ts';
 import type { Logger } from '#sonar/platform/logger.ts';
 import { type AttemptRow, endAttempt, lockTask } from '#sonar/stores/attempts.ts';
+import { noteMissingProgram } from '#sonar/stores/missing-programs.ts';
 import {
   acceptedDigest,
   finishTask,
@@ -80,13 +81,12 @@ async function accept(
   const partial = decision.kind !== 'complete';
   if (files.length > 0) await insertOutputFiles(tx, { ...owner, partial }, files);
   // A result that will be retried is not read.
-  if (decision.kind === 'retry') {
-    await retryTask(tx, {
-      ...owner,
-      delayMs: decision.delayMs,
-      exitCode: result.exitCode,
-      outcome: result.outcome,
-    });
+  if (decision.kind === 'retry' || decision.kind === 'elsewhere') {
+    if (decision.kind === 'elsewhere')
+      await noteMissingProgram(tx, attempt.attempt_id, storableText(decision.message));
+    const { exitCode, outcome } = result;
+    const spent = decision.kind === 'retry' ? 1 : 0;
+    await retryTask(tx, { ...owner, delayMs: decision.delayMs, exitCode, outcome, spent });
     return;
   }
   const readable = new Set(

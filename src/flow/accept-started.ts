@@ -2,9 +2,11 @@
 import type { Step } from '#sonar/contracts/definition.ts';
 import type { Started, StartedAnswer } from '#sonar/contracts/worker-api.ts';
 import type { Database } from '#sonar/db/pool.ts';
+import { passedOverMs } from '#sonar/domain/result-decision.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import type { MasterKeys } from '#sonar/platform/signing.ts';
 import { type AttemptRow, deliveryRuns, startAttempt } from '#sonar/stores/attempts.ts';
+import { passOverAttempt } from '#sonar/stores/missing-programs.ts';
 import { findIncarnation } from '#sonar/stores/workers.ts';
 import { openSecrets } from './keep-secrets.ts';
 
@@ -31,6 +33,9 @@ export async function acceptStarted(
     return { disposition: 'skip', reason: 'a newer incarnation of this worker has registered', serverTime };
   if (!incarnation.tags.includes(attempt.tag))
     throw new SonarError('forbidden', `worker "${started.worker}" does not serve tag "${attempt.tag}"`);
+  const { attemptId, incarnationId } = started;
+  if (incarnation.lacking && (await passOverAttempt(database, attemptId, incarnationId, passedOverMs)))
+    return { disposition: 'skip', reason: 'this worker has not the program of the step', serverTime };
   // Before the task is Running: what does not open must not hold it there.
   const secrets = await openSecrets(parts, attempt.workspace_id, step);
   if ((await startAttempt(database, started)) || (await deliveryRuns(database, started)))

@@ -5,7 +5,14 @@ import { failureCodes } from '#sonar/contracts/failure-codes.ts';
 import type { ClaimToken, ExecutorId } from '#sonar/contracts/ids.ts';
 import type { Database, Db, Transaction } from '#sonar/db/pool.ts';
 import { effectiveStep } from '#sonar/definition/live-definition.ts';
-import { type Allocation, capacityOf, fill, type PlaceableStep, type Turn } from '#sonar/domain/placement.ts';
+import {
+  type Allocation,
+  capacityOf,
+  fill,
+  type PlaceableStep,
+  type Turn,
+  withoutLacking,
+} from '#sonar/domain/placement.ts';
 import { scanInputsOf } from '#sonar/domain/step-inputs.ts';
 import type { Settings } from '#sonar/platform/config.ts';
 import { isSonarError, messageOf, SonarError } from '#sonar/platform/errors.ts';
@@ -32,6 +39,7 @@ import {
 import type { Revisions } from '#sonar/stores/revisions.ts';
 import { missingSecrets } from '#sonar/stores/secrets.ts';
 import { markMissingSecrets, markStarved } from '#sonar/stores/steps.ts';
+import { failNowhere, type Nowhere, readPassedOver } from './pass-over-workers.ts';
 import { readScanInputs } from './read-scan-inputs.ts';
 import { readScanScope } from './read-scan-scope.ts';
 import { type DispatchSource, renderDispatch } from './render-dispatch.ts';
@@ -103,6 +111,8 @@ async function pass(tx: Transaction, parts: PlaceParts, turnsBefore: number): Pr
   capacity.fleet = Math.min(capacity.fleet, maxPlacedPerPass);
 
   const rows = await pendingSteps(tx, maxPlacedPerPass);
+  const overs = await readPassedOver(tx, rows);
+  const nowhere: Nowhere[] = [];
   const plans = new Map<string, Plan>();
   const placeable: PlaceableStep[] = [];
   for (const row of rows) {
@@ -124,7 +134,7 @@ async function pass(tx: Transaction, parts: PlaceParts, turnsBefore: number): Pr
     const own = flying
       .filter((flight) => flight.scan_id === row.scan_id && flight.step === row.step)
       .reduce((sum, flight) => sum + flight.attempts, 0);
-    placeable.push({
+    const whole: PlaceableStep = {
       scanId: row.scan_id,
       step: row.step,
       tags: step.tags,
@@ -133,7 +143,11 @@ async function pass(tx: Transaction, parts: PlaceParts, turnsBefore: number): Pr
       turnTaken: row.turn_taken,
       concurrencyLeft:
         step.maxConcurrent === null ? Number.POSITIVE_INFINITY : Math.max(0, step.maxConcurrent - own),
-    });
+    };
+    const { incarnations, reason } = overs(row);
+    const left = withoutLacking(whole, own, workers, incarnations, settings.SONAR_CAPACITY_MULTIPLE);
+    if (left === 'nobody') nowhere.push({ row, reason });
+    else placeable.push(left);
   }
   const { allocations, turns, lastTurn, starved } = fill(placeable, capacity, turnsBefore);
   await keepTurns(tx, rows, turns, lastTurn);
@@ -145,6 +159,7 @@ async function pass(tx: Transaction, parts: PlaceParts, turnsBefore: number): Pr
       step: change.step,
     });
   const result: PassResult = { placed: [], refused: 0, served: starved.length < placeable.length };
+  for (const step of nowhere) result.refused += await failNowhere(tx, parts.log, step, maxPlacedPerPass);
   for (const allocation of allocations) {
     const plan = plans.get(JSON.stringify([allocation.scanId, allocation.step]));
     if (!plan) continue;

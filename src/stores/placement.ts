@@ -1,7 +1,14 @@
 // The statements of one global placement pass.
 
 import type { JsonValue, StepPins } from '#sonar/contracts/definition.ts';
-import type { AttemptId, ClaimToken, ExecutorId, ScanId, TaskId } from '#sonar/contracts/ids.ts';
+import type {
+  AttemptId,
+  ClaimToken,
+  ExecutorId,
+  IncarnationId,
+  ScanId,
+  TaskId,
+} from '#sonar/contracts/ids.ts';
 import type { Db } from '#sonar/db/pool.ts';
 import { sql } from '#sonar/db/sql.ts';
 
@@ -90,9 +97,9 @@ export async function passIsWanted(db: Db): Promise<boolean> {
 export function eligibleWorkers(
   db: Db,
   pulseWithinMs: number,
-): Promise<{ worker_name: string; tags: string[]; slots: number }[]> {
+): Promise<{ incarnationId: IncarnationId; tags: string[]; slots: number }[]> {
   return db.rows(sql('placement.workers')`
-    select worker_name, tags, slots from sonar.worker_incarnation
+    select incarnation_id as "incarnationId", tags, slots from sonar.worker_incarnation
     where replaced_at is null and not draining
       and pulsed_at > clock_timestamp() - ${pulseWithinMs} * interval '1 millisecond'
     order by worker_name`);

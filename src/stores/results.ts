@@ -69,11 +69,19 @@ export function finishTask(
 /** Running → Pending with budget left; the attempt is over and the next one waits its turn. */
 export function retryTask(
   db: Db,
-  task: { taskId: TaskId; attemptId: AttemptId; delayMs: number; exitCode: number | null; outcome: string },
+  task: {
+    taskId: TaskId;
+    attemptId: AttemptId;
+    delayMs: number;
+    exitCode: number | null;
+    outcome: string;
+    /** Of the step's retries. */
+    spent: 0 | 1;
+  },
 ): Promise<number> {
   return db.execute(sql('result.retry_task')`
     update sonar.task
-    set status = 'Pending', attempt_id = null, tag = null, retries = retries + 1, outcome = ${task.outcome},
+    set status = 'Pending', attempt_id = null, tag = null, retries = retries + ${task.spent}, outcome = ${task.outcome},
         exit_code = ${task.exitCode}, not_before = clock_timestamp() + ${task.delayMs} * interval '1 millisecond'
     where task_id = ${task.taskId} and attempt_id = ${task.attemptId} and status = 'Running'`);
 }

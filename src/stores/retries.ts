@@ -31,7 +31,9 @@ export function retryTasks(
       from sonar.task t
       where f.task_id = t.task_id and f.status in ('due', 'poisoned') and t.scan_id = ${scanId}
         and t.step = any(${steps}::text[]) and t.status in ('Failed', 'Cancelled') and t.superseded_at is null
-        and (${taskId}::uuid is null or t.task_id = ${taskId}::uuid))
+        and (${taskId}::uuid is null or t.task_id = ${taskId}::uuid)),
+    asked_again as (
+      delete from sonar.missing_program where scan_id = ${scanId} and step = any(${steps}::text[]))
     update sonar.task
     set status = 'Pending', attempt_id = null, tag = null, not_before = null, retries = 0, releases = 0, recoveries = 0,
         finished_at = null, started_at = null, published_at = null, failure_code = null, failure_message = null,

@@ -10,6 +10,8 @@ export interface IncarnationRow {
   key_id: string;
   tags: string[];
   replaced: boolean;
+  /** Some step's program is missing there. */
+  lacking: boolean;
 }
 
 /** In a statement of its own, first: two registrations of one name take turns until they commit. */
@@ -42,8 +44,9 @@ export async function insertIncarnation(
 
 export async function findIncarnation(db: Db, incarnationId: string): Promise<IncarnationRow | undefined> {
   const [row] = await db.rows<IncarnationRow>(sql('worker.find')`
-    select incarnation_id, workspace_id, worker_name, key_id, tags, replaced_at is not null as replaced
-    from sonar.worker_incarnation where incarnation_id = ${incarnationId}`);
+    select incarnation_id, workspace_id, worker_name, key_id, tags, replaced_at is not null as replaced,
+           exists (select from sonar.missing_program m where m.incarnation_id = w.incarnation_id) as lacking
+    from sonar.worker_incarnation w where incarnation_id = ${incarnationId}`);
   return row;
 }
 

@@ -183,9 +183,9 @@ test.each([
   ],
   [
     'did not start',
-    { outcome: 'not_started', exitCode: null, failure: { code: 'command_not_found', message: 'no probe' } },
-    'command_not_found',
-    'no probe',
+    { outcome: 'not_started', exitCode: null, failure: { code: 'input_unavailable', message: 'no list' } },
+    'input_unavailable',
+    'no list',
   ],
 ] as const)(
   'a command that %s fails with its own code, and what it left is read as partial',

@@ -131,7 +131,7 @@ const moves: Partial<Record<TaskEvent, (task: Placed, scan: Scan) => Promise<unk
   completed: finish('Completed'),
   failed: finish('Failed'),
   retried: ({ taskId, attemptId }) =>
-    retryTask(clone.database, { taskId, attemptId, delayMs: 0, exitCode: 1, outcome: 'failed' }),
+    retryTask(clone.database, { taskId, attemptId, delayMs: 0, exitCode: 1, outcome: 'failed', spent: 1 }),
   released: ({ attemptId }) =>
     releaseAttempt(clone.database, attemptId, { maxReleases: 9, failureCode: 'x', delayMs: 0 }),
   refused: ({ taskId }) => refuseTasks(clone.database, 'item_refused', [{ taskId, reason: 'x' }]),

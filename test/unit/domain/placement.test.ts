@@ -1,6 +1,13 @@
 // Water-fill: what is never broken, whatever the fleet and the work, and what fairness means.
 import fc from 'fast-check';
-import { type Capacity, capacityOf, fill, type PlaceableStep, turnSize } from '#sonar/domain/placement.ts';
+import {
+  type Capacity,
+  capacityOf,
+  fill,
+  type PlaceableStep,
+  turnSize,
+  withoutLacking,
+} from '#sonar/domain/placement.ts';
 
 const tags = ['a', 'b', 'c'];
 const steps = fc.array(
@@ -205,4 +212,24 @@ test('each tag counts a worker that has it; the fleet counts each worker once', 
     2,
   );
   expect([Object.fromEntries(byTag), fleet]).toEqual([{ a: 5, b: 0 }, 7]);
+});
+
+test.each([
+  ['nobody lacks it: the step is as it was', [], { tags: ['a', 'b'], concurrencyLeft: 9 }],
+  [
+    'tags that only lacking workers serve are out, and room is that of the others',
+    ['1'],
+    { tags: ['b'], concurrencyLeft: 3 },
+  ],
+  ['every worker of its tags lacks it', ['1', '2'], 'nobody'],
+])('workers without the program: %s', (_what, lacking, expected) => {
+  const step = { ...waiting('s1', 'x'), tags: ['a', 'b'], concurrencyLeft: 9 };
+  const workers = [
+    { incarnationId: '1', tags: ['a'], slots: 4 },
+    { incarnationId: '2', tags: ['b', 'c'], slots: 2 },
+    { incarnationId: '3', tags: ['c'], slots: 8 },
+  ];
+  const left = withoutLacking(step, 1, workers, new Set(lacking), 2);
+  expect(left).toEqual(expected === 'nobody' ? expected : { ...step, ...(expected as object) });
+  expect(withoutLacking(step, 1, workers.slice(2), new Set(['3']), 2)).toBe(step);
 });
