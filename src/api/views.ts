@@ -105,6 +105,7 @@ export function taskView(row: TaskViewRow): TaskView {
     tag: row.tag,
     worker: row.worker_name,
     attempts: row.attempts,
+    releases: row.releases,
     exitCode: row.exit_code,
     failure:
       row.failure_code === null ? null : { code: row.failure_code, message: row.failure_message ?? '' },

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { Step } from '#sonar/contracts/definition.ts';
 import { dispatchKey } from '#sonar/contracts/names.ts';
 import {
+  type Disposition,
   inputsAnswerSchema,
   inputsRequestSchema,
   pulseAnswerSchema,
@@ -24,11 +25,12 @@ import { effectiveStep } from '#sonar/definition/live-definition.ts';
 import { resultDigest } from '#sonar/domain/result-digest.ts';
 import { acceptPulse } from '#sonar/flow/accept-pulse.ts';
 import { acceptRelease } from '#sonar/flow/accept-release.ts';
-import { acceptResult, manifestFault } from '#sonar/flow/accept-result.ts';
-import { acceptStarted } from '#sonar/flow/accept-started.ts';
+import { acceptResult, acceptResults, type GivenResult, manifestFault } from '#sonar/flow/accept-result.ts';
+import { acceptStarted, type GivenStart, startTask, startTasks } from '#sonar/flow/accept-started.ts';
 import { grantInputs, grantUploads } from '#sonar/flow/grant-files.ts';
 import { assertTokenCovers, registerWorker } from '#sonar/flow/register-worker.ts';
-import { SonarError } from '#sonar/platform/errors.ts';
+import { isSonarError, SonarError } from '#sonar/platform/errors.ts';
+import { createGrouping } from '#sonar/platform/grouping.ts';
 import { type AttemptRow, findAttempt } from '#sonar/stores/attempts.ts';
 import { findIncarnation } from '#sonar/stores/workers.ts';
 import type { ApiParts } from './api-parts.ts';
@@ -37,8 +39,25 @@ import { assertSigned } from './authentication.ts';
 const byId = z.object({ id: z.uuid() });
 const access = { config: { access: 'worker' as const } };
 
+/** Callbacks that arrive together are committed together; more would make one transaction long. */
+const group = { maxMembers: 64, lanes: 2, isUnknown: (error: unknown) => isSonarError(error, 'unreachable') };
+/** A result with more files is a transaction of its own. */
+const maxGroupedFiles = 64;
+
 export function workerRoutes(instance: FastifyInstance, parts: ApiParts): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
+  const accept = createGrouping<GivenResult, Disposition>({
+    ...group,
+    keyOf: ({ attempt }) => attempt.attempt_id,
+    together: (members) => acceptResults(parts, members),
+    alone: (member) => acceptResult(parts, member),
+  });
+  const start = createGrouping<GivenStart, boolean>({
+    ...group,
+    keyOf: ({ started }) => started.attemptId,
+    together: (members) => startTasks(parts.database, members),
+    alone: (member) => startTask(parts.database, member),
+  });
 
   app.post(
     '/v1/workers',
@@ -79,7 +98,7 @@ export function workerRoutes(instance: FastifyInstance, parts: ApiParts): void {
           reason: 'the attempt is unknown',
           serverTime: new Date().toISOString(),
         };
-      return acceptStarted(parts, attempt, await stepOf(parts, attempt), request.body);
+      return acceptStarted({ ...parts, start }, attempt, await stepOf(parts, attempt), request.body);
     },
   );
 
@@ -118,7 +137,9 @@ export function workerRoutes(instance: FastifyInstance, parts: ApiParts): void {
       const step = await stepOf(parts, attempt);
       const fault = manifestFault(step, result, parts.settings.SONAR_OUTPUT_CAP_BYTES);
       if (fault !== undefined) throw new SonarError('invalid', fault);
-      const disposition = await acceptResult(parts, attempt, step, result);
+      const given = { attempt, step, result };
+      const fewFiles = result.manifest.length <= maxGroupedFiles;
+      const disposition = await (fewFiles ? accept(given) : acceptResult(parts, given));
       parts.waker.wake(attempt.scan_id);
       return { disposition, serverTime };
     },

@@ -260,6 +260,8 @@ export const taskSchema = z.object({
   tag: z.string().nullable(),
   worker: z.string().nullable(),
   attempts: z.int(),
+  /** How often a worker gave it back: no failures, and no retry is spent. */
+  releases: z.int(),
   exitCode: z.int().nullable(),
   failure: z.object({ code: z.string(), message: z.string() }).nullable(),
   /** What the reader had to say: cut output, bad records. */

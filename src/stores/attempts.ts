@@ -34,19 +34,23 @@ export async function findAttempt(db: Db, attemptId: string): Promise<AttemptRow
   return row;
 }
 
-/** Published → Running, compare-and-set by attempt: false where it is not Published any more. */
-export async function startAttempt(db: Db, started: Started): Promise<boolean> {
-  const [row] = await db.rows<{ started: boolean }>(sql('attempt.start')`
-    with first as (
-      update sonar.task set status = 'Running', started_at = clock_timestamp()
-      where attempt_id = ${started.attemptId} and status = 'Published' returning attempt_id),
+/** Published → Running, compare-and-set by attempt; gives those that were Published. */
+export async function startAttempts(db: Db, started: readonly Started[]): Promise<Set<string>> {
+  const rows = await db.rows<{ attempt_id: string }>(sql('attempt.start')`
+    with given as (
+      select * from jsonb_to_recordset(${JSON.stringify(started)}::jsonb)
+        as g("attemptId" uuid, "deliveryId" uuid, worker text, "incarnationId" uuid, "pulseSequence" bigint)),
+    first as (
+      update sonar.task t set status = 'Running', started_at = clock_timestamp()
+      from given g where t.attempt_id = g."attemptId" and t.status = 'Published' returning t.attempt_id),
     noted as (
       update sonar.attempt a
-      set started_at = clock_timestamp(), delivery_id = ${started.deliveryId}, worker_name = ${started.worker},
-          incarnation_id = ${started.incarnationId}, started_pulse_sequence = ${started.pulseSequence}
-      from first f where a.attempt_id = f.attempt_id returning 1)
-    select exists (select from noted) as started`);
-  return row?.started ?? false;
+      set started_at = clock_timestamp(), delivery_id = g."deliveryId", worker_name = g.worker,
+          incarnation_id = g."incarnationId", started_pulse_sequence = g."pulseSequence"
+      from first f join given g on g."attemptId" = f.attempt_id
+      where a.attempt_id = f.attempt_id returning a.attempt_id)
+    select attempt_id from noted`);
+  return new Set(rows.map((row) => row.attempt_id));
 }
 
 /**
@@ -70,11 +74,25 @@ export interface LockedTaskRow {
   releases: number;
 }
 
-export async function lockTask(db: Db, taskId: TaskId): Promise<LockedTaskRow | undefined> {
-  const [row] = await db.rows<LockedTaskRow>(sql('attempt.lock_task')`
-    select task_id, status, attempt_id, retries, releases from sonar.task where task_id = ${taskId} for update`);
-  return row;
+/** Waits for each, in order of the tasks. */
+export async function lockTasks(db: Db, taskIds: readonly TaskId[]): Promise<Map<TaskId, LockedTaskRow>> {
+  return byTask(
+    await db.rows<LockedTaskRow>(sql('attempt.lock_tasks')`
+      select task_id, status, attempt_id, retries, releases from sonar.task
+      where task_id = any (${taskIds}::uuid[]) order by task_id for update`),
+  );
 }
+
+/** Those that nobody holds: waits for none. */
+export async function lockFreeTasks(db: Db, taskIds: readonly TaskId[]): Promise<Map<TaskId, LockedTaskRow>> {
+  return byTask(
+    await db.rows<LockedTaskRow>(sql('attempt.lock_free_tasks')`
+      select task_id, status, attempt_id, retries, releases from sonar.task
+      where task_id = any (${taskIds}::uuid[]) order by task_id for update skip locked`),
+  );
+}
+
+const byTask = (rows: readonly LockedTaskRow[]) => new Map(rows.map((row) => [row.task_id, row]));
 
 /** A command that nobody waits for any more is known to have ended. */
 export async function endAttempt(

@@ -15,6 +15,7 @@ export interface TaskViewRow {
   tag: string | null;
   worker_name: string | null;
   attempts: number;
+  releases: number;
   exit_code: number | null;
   failure_code: string | null;
   failure_message: string | null;
@@ -38,7 +39,7 @@ export function listTasks(
   filter: { step: string | null; status: TaskStatus | null; after: string | null; limit: number },
 ): Promise<TaskViewRow[]> {
   return db.rows(sql('task_view.list')`
-    select t.task_id, t.scan_id, t.step, t.parent_task_id, t.item, t.status, t.no_work, t.tag, a.worker_name, t.attempts,
+    select t.task_id, t.scan_id, t.step, t.parent_task_id, t.item, t.status, t.no_work, t.tag, a.worker_name, t.attempts, t.releases,
            t.exit_code, t.failure_code, t.failure_message, f.warnings, f.records, f.bad_records,
            t.published_at, t.started_at, t.finished_at, t.recoveries, l.recovery_rule, l.lost_by, l.lost_at
     from sonar.task t
@@ -60,7 +61,7 @@ export async function findTask(
   taskId: string,
 ): Promise<TaskViewRow | undefined> {
   const [row] = await db.rows<TaskViewRow>(sql('task_view.find')`
-    select t.task_id, t.scan_id, t.step, t.parent_task_id, t.item, t.status, t.no_work, t.tag, a.worker_name, t.attempts,
+    select t.task_id, t.scan_id, t.step, t.parent_task_id, t.item, t.status, t.no_work, t.tag, a.worker_name, t.attempts, t.releases,
            t.exit_code, t.failure_code, t.failure_message, f.warnings, f.records, f.bad_records,
            t.published_at, t.started_at, t.finished_at, t.recoveries, l.recovery_rule, l.lost_by, l.lost_at
     from sonar.task t

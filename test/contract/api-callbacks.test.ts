@@ -117,6 +117,8 @@ test('a release is taken back to Pending, wakes the scan, and is superseded the 
   expect(await work.call('release', { reason: 'spot' })).toMatchObject({ body: { disposition: 'accepted' } });
   expect(await work.status()).toBe('Pending');
   expect(work.api.woken).toEqual([work.scan.scan_id]);
+  const listed = await work.api.ask('GET', `/v1/tasks?scan=${work.scan.scan_id}`);
+  expect(listed.body.items).toMatchObject([{ status: 'Pending', releases: 1, failure: null }]);
   expect(await work.call('release', { reason: 'spot' })).toMatchObject({
     body: { disposition: 'superseded' },
   });

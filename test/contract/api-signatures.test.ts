@@ -1,6 +1,6 @@
 // No call of a worker is believed without the right signature, over the very bytes, about the right attempt.
 import { newId } from '#sonar/platform/ids.ts';
-import { deriveCredential } from '#sonar/platform/signing.ts';
+import { deriveCredential, signBody } from '#sonar/platform/signing.ts';
 import { calledAttempt, expectRefusal } from '../fixtures/called-attempt.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { identity, resultOf, testKeys } from '../fixtures/laboratory.ts';
@@ -114,12 +114,66 @@ test('a body that names another attempt, dispatch key, worker or incarnation tha
   expect(await work.status()).toBe('Running');
 });
 
-test('credentials stay verifiable when the master key rotates', async () => {
+test('a running attempt goes its whole way by the key that it was dispatched with, after the key was rotated', async () => {
   await using work = await calledAttempt(clone, objects);
   await clone.database.execute(query`update sonar.attempt set key_id = 'old'`);
   expectRefusal(await work.start(), 401, 'unauthenticated');
   const old = { secret: credentialOf(work.attempt.attempt_id, 'old') };
-  expect(await work.api.send(work.urlOf('started'), work.startedBody, old)).toMatchObject({ status: 200 });
+  const send = (call: string, body: string) => work.api.send(work.urlOf(call), body, old);
+  expect(await send('started', work.startedBody)).toMatchObject({ body: { disposition: 'run' } });
+  const self = identity(work.attempt, work.worker);
+  const files = [{ size: 1, sha256: sha256('x') }];
+  expect(await send('uploads', JSON.stringify({ ...self, files }))).toMatchObject({ status: 200 });
+  const failed = resultOf(work.attempt, work.worker, { outcome: 'failed', exitCode: 1 });
+  expectRefusal(await work.call('result', failed), 401, 'unauthenticated');
+  expect(await send('result', JSON.stringify(failed))).toMatchObject({ body: { disposition: 'accepted' } });
+});
+
+test('a key that is gone refuses nothing for good: its callbacks get a fault of the server', async () => {
+  await using work = await calledAttempt(clone, objects);
+  await clone.database.execute(query`update sonar.attempt set key_id = 'lost'`);
+  const answer = await work.start();
+  expect(answer.status).toBeGreaterThanOrEqual(500);
+  expect(await work.status()).toBe('Published');
+});
+
+test('a request that was heard on the way and is sent again, header for header, changes nothing', async () => {
+  await using work = await calledAttempt(clone, objects);
+  const { lab, attempt, worker } = work;
+  const recorded = (call: string, body: string) => {
+    const headers = signBody(work.secret, newId(), new Date(), body);
+    return () => work.api.send(work.urlOf(call), body, { secret: work.secret }, headers);
+  };
+  const self = identity(attempt, worker);
+  const started = recorded('started', work.startedBody);
+  const released = recorded('release', JSON.stringify({ ...self, reason: 'spot' }));
+  expect(await started()).toMatchObject({ body: { disposition: 'run' } });
+  expect(await released()).toMatchObject({ body: { disposition: 'accepted' } });
+  await lab.place();
+  const again = (await lab.published(work.scan))[0]!;
+  const before = await lab.tasks(work.scan);
+  expect(await started()).toMatchObject({ body: { disposition: 'skip' } });
+  expect(await released()).toMatchObject({ body: { disposition: 'superseded' } });
+  const late = recorded('result', JSON.stringify(resultOf(attempt, worker)));
+  expect(await late()).toMatchObject({ body: { disposition: 'superseded' } });
+  expect(await lab.tasks(work.scan)).toEqual(before);
+  expect(again.attempt_id).not.toBe(attempt.attempt_id);
+});
+
+test('callbacks in another order than they were made: nothing before `started` counts, nothing after the end', async () => {
+  await using work = await calledAttempt(clone, objects);
+  const { attempt, worker } = work;
+  expectRefusal(await work.result(), 403, 'forbidden');
+  expectRefusal(await work.call('release', { reason: 'spot' }), 403, 'forbidden');
+  expectRefusal(await work.call('uploads', { files: [{ size: 1, sha256: sha256('x') }] }), 403, 'forbidden');
+  expect(await work.status()).toBe('Published');
+  await work.start();
+  await work.call('result', resultOf(attempt, worker, { outcome: 'failed', exitCode: 3 }));
+  expect(await work.start()).toMatchObject({ body: { disposition: 'skip' } });
+  expect(await work.call('release', { reason: 'spot' })).toMatchObject({
+    body: { disposition: 'superseded' },
+  });
+  expect(await work.status()).toBe('Failed');
 });
 
 test("an attempt that nobody knows is nobody's: skip and superseded, or not found", async () => {

@@ -94,7 +94,7 @@ test('a crash in the accepting transaction leaves the task Running and nothing e
   const { lab, worker, scan, attempt } = await dispatchedScan(clone, objects, { source: oneStep });
   await lab.start(attempt, worker);
   const result = await lab.result(attempt, worker, found);
-  const crashing = faultyDatabase(clone.database, (name) => name === 'result.insert_finalization');
+  const crashing = faultyDatabase(clone.database, (name) => name === 'result.insert_finalizations');
   await expect(lab.with({ database: crashing }).accept(attempt, result)).rejects.toThrow('injected fault');
   expect(await lab.tasks(scan)).toMatchObject([
     { status: 'Running', accepted_digest: null, finalized: true },

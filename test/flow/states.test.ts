@@ -4,11 +4,11 @@ import { scanStatuses, type TaskStatus, taskStatuses } from '#sonar/contracts/st
 import { isScanOpen } from '#sonar/domain/scan-states.ts';
 import { isTerminal, nextTaskStatus, statesBefore, type TaskEvent } from '#sonar/domain/task-states.ts';
 import { newId } from '#sonar/platform/ids.ts';
-import { releaseAttempt, startAttempt } from '#sonar/stores/attempts.ts';
+import { releaseAttempt, startAttempts } from '#sonar/stores/attempts.ts';
 import { finishFinalization, poisonFinalization } from '#sonar/stores/finalizations.ts';
 import { dispatchTasks, refuseTasks } from '#sonar/stores/placement.ts';
 import { repairFinalizations } from '#sonar/stores/poison.ts';
-import { finishTask, retryTask } from '#sonar/stores/results.ts';
+import { finishTasks, scheduleRetries } from '#sonar/stores/results.ts';
 import { retryTasks } from '#sonar/stores/retries.ts';
 import { cancelTasks, lockOpenTasks } from '#sonar/stores/tasks.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
@@ -92,16 +92,17 @@ type Scan = Awaited<ReturnType<typeof aScan>>;
 const finish =
   (status: 'Completed' | 'Failed') =>
   ({ taskId, attemptId }: Placed) =>
-    finishTask(clone.database, {
-      taskId,
-      attemptId,
-      status,
-      digest: 'digest',
-      outcome: 'completed',
-      exitCode: 0,
-      failure: status === 'Failed' ? { code: 'x', message: 'x' } : null,
-      finalized: true,
-    });
+    finishTasks(clone.database, [
+      {
+        ...{ taskId, attemptId, workspaceId: 'default', status },
+        digest: 'digest',
+        outcome: 'completed',
+        exitCode: 0,
+        failureCode: status === 'Failed' ? 'x' : null,
+        failureMessage: status === 'Failed' ? 'x' : null,
+        finalized: true,
+      },
+    ]);
 
 const claimed = { token: newId<never>(), executorId: newId<never>() };
 
@@ -114,15 +115,14 @@ const moves: Partial<Record<TaskEvent, (task: Placed, scan: Scan) => Promise<unk
       [{ taskId, attemptId: newId(), eventId: newId(), tag: 't', number: 2, bytes: 2, payload: {} }],
     ),
   started: ({ attemptId }) =>
-    startAttempt(clone.database, {
-      v: 1,
-      attemptId,
-      dispatchKey: '',
-      worker: 'w',
-      incarnationId: newId(),
-      deliveryId: newId(),
-      pulseSequence: 0,
-    }).catch((error: unknown) => {
+    startAttempts(clone.database, [
+      {
+        ...{ v: 1, attemptId, dispatchKey: '', worker: 'w' },
+        incarnationId: newId(),
+        deliveryId: newId(),
+        pulseSequence: 0,
+      },
+    ]).catch((error: unknown) => {
       // The worker is invented, so the row of the attempt refuses it once the task has let it pass.
       expect(error).toMatchObject({ code: '23503' });
       return clone.database.execute(query`
@@ -131,7 +131,9 @@ const moves: Partial<Record<TaskEvent, (task: Placed, scan: Scan) => Promise<unk
   completed: finish('Completed'),
   failed: finish('Failed'),
   retried: ({ taskId, attemptId }) =>
-    retryTask(clone.database, { taskId, attemptId, delayMs: 0, exitCode: 1, outcome: 'failed', spent: 1 }),
+    scheduleRetries(clone.database, [
+      { taskId, attemptId, workspaceId: 'default', delayMs: 0, exitCode: 1, outcome: 'failed', spent: 1 },
+    ]),
   released: ({ attemptId }) =>
     releaseAttempt(clone.database, attemptId, { maxReleases: 9, failureCode: 'x', delayMs: 0 }),
   refused: ({ taskId }) => refuseTasks(clone.database, 'item_refused', [{ taskId, reason: 'x' }]),

@@ -114,6 +114,7 @@ function remarkOf(row: TaskView): string | null {
   const remarks = [
     ...(row.failure === null ? [] : [`${row.failure.code}: ${row.failure.message}`]),
     ...(row.exitCode === null || row.exitCode === 0 ? [] : [`exit ${row.exitCode}`]),
+    ...(row.releases === 0 ? [] : [`given back ${row.releases}×`]),
     ...(row.badRecords === 0 ? [] : [`${row.badRecords} bad records`]),
     ...(row.lastRecovery === null ? [] : [recoveryOf(row, row.lastRecovery)]),
     ...row.warnings,

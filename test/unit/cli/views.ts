@@ -77,6 +77,7 @@ export function taskView(changes: Partial<TaskView> = {}): TaskView {
     tag: 'nmap',
     worker: 'w1',
     attempts: 1,
+    releases: 0,
     exitCode: 0,
     failure: null,
     warnings: [],
