@@ -170,7 +170,7 @@ export class SonarProcesses {
     for await (const event of watchScan(this.client, scanId, {
       pollMs: 200,
       reached: true,
-      signal: AbortSignal.timeout(120_000),
+      signal: AbortSignal.timeout(240_000),
     }))
       if (event.kind === 'seen') last = event.detail;
     if (last?.finishedAt) return last;
