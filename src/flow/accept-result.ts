@@ -181,7 +181,9 @@ async function retryOrFinish(tx: Db, accepted: readonly Accepted[]): Promise<voi
     const row = {
       ...ownerOf(one),
       status: failed ? ('Failed' as const) : ('Completed' as const),
-      ...{ digest, outcome, exitCode },
+      digest,
+      outcome,
+      exitCode,
       failureCode: failed ? storableText(decision.code) : null,
       failureMessage: failed ? storableText(decision.message) : null,
     };

@@ -67,12 +67,13 @@ export function createGrouping<Member, Outcome>(
       else await Promise.all(group.map(runAlone));
       return;
     }
-    await Promise.all(
-      group.map((one, index) => {
-        const outcome = outcomes[index];
-        return outcome === undefined ? runAlone(one) : one.resolve(outcome);
-      }),
-    );
+    const left: Waiting<Member, Outcome>[] = [];
+    for (const [index, one] of group.entries()) {
+      const outcome = outcomes[index];
+      if (outcome === undefined) left.push(one);
+      else one.resolve(outcome);
+    }
+    await Promise.all(left.map(runAlone));
   }
 
   return (member) =>

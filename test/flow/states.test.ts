@@ -94,7 +94,10 @@ const finish =
   ({ taskId, attemptId }: Placed) =>
     finishTasks(clone.database, [
       {
-        ...{ taskId, attemptId, workspaceId: 'default', status },
+        taskId,
+        attemptId,
+        workspaceId: 'default',
+        status,
         digest: 'digest',
         outcome: 'completed',
         exitCode: 0,
@@ -117,7 +120,10 @@ const moves: Partial<Record<TaskEvent, (task: Placed, scan: Scan) => Promise<unk
   started: ({ attemptId }) =>
     startAttempts(clone.database, [
       {
-        ...{ v: 1, attemptId, dispatchKey: '', worker: 'w' },
+        v: 1,
+        attemptId,
+        dispatchKey: '',
+        worker: 'w',
         incarnationId: newId(),
         deliveryId: newId(),
         pulseSequence: 0,

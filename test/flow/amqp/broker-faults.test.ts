@@ -78,7 +78,7 @@ test('an acknowledgement timeout closes the channel again and again: one run, on
   const redelivered: boolean[] = [];
   let changed = (): void => undefined;
   await using bench = await openWorkbench(watchedPuller(tag, redelivered, () => changed()));
-  changed = bench.watch.changed;
+  changed = () => bench.watch.changed();
   const worker = bench.worker({ tags: [tag], slots: 2 });
   await worker.start();
   const command = countedCommand(bench, tag);
@@ -125,7 +125,7 @@ test('a broker that is killed and comes back under a command: its message is ado
   const redelivered: boolean[] = [];
   let changed = (): void => undefined;
   await using bench = await openWorkbench(watchedPuller(tag, redelivered, () => changed()));
-  changed = bench.watch.changed;
+  changed = () => bench.watch.changed();
   const worker = bench.worker({ tags: [tag], slots: 2 });
   await worker.start();
   const command = countedCommand(bench, tag);

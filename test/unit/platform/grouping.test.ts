@@ -32,7 +32,7 @@ function opened(changes: Partial<GroupingOptions<string, string>> = {}) {
     groups,
     alone,
     /** Lets all that runs end, and what comes after it, until nothing does. */
-    async finish() {
+    finish: async () => {
       for (let gate = gates.shift(); gate !== undefined; gate = gates.shift()) {
         gate.resolve();
         await new Promise((resolve) => setImmediate(resolve));
