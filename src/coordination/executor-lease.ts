@@ -13,14 +13,15 @@ import { insertExecutor, releaseExecutor, renewExecutor } from '#sonar/stores/ex
 
 /** Raised only when old work cannot be taken over by the new code. */
 const compatibilityVersion = 'sonar-control-v1';
-/** Three renewals may be lost; well below the lease's 75 s. */
-const trustMs = 45_000;
+/** Part of the lease that a renewal is trusted for: with the usual 75 s and a renewal every 10 s three may be lost. */
+const trustedPart = 0.6;
 
 export interface ExecutorLease extends Service {
   readonly executorId: ExecutorId;
 }
 
 export function createExecutorLease(options: {
+  /** With a connection for the lease alone: a pool that is busy must not hold up the proof that its process lives. */
   database: Database;
   roles: readonly string[];
   build: string;
@@ -31,6 +32,7 @@ export function createExecutorLease(options: {
 }): ExecutorLease {
   const { database, log, settings } = options;
   const executorId = newId<ExecutorId>();
+  const trustMs = settings.SONAR_EXECUTOR_LEASE_MS * trustedPart;
   let timer: NodeJS.Timeout | undefined;
   let renewing: Promise<void> | undefined;
   let provenAt = 0;

@@ -16,6 +16,8 @@ export interface ControlParts {
   settings: Settings;
   keys: MasterKeys;
   database: Database;
+  /** A connection of its own, which no work of the process can hold up. */
+  leaseDatabase: Database;
   objects: ObjectStore;
   revisions: Revisions;
   temporal: TemporalGateway;
@@ -28,12 +30,15 @@ export async function openControlParts(environment: NodeJS.ProcessEnv, log: Logg
   const connections = parseEnvironment(connectionsSchema, environment);
   const settings = parseEnvironment(settingsSchema, environment);
   const keys = parseMasterKeys(connections.SONAR_MASTER_KEYS);
-  const database = openDatabase({
-    url: connections.SONAR_DATABASE_URL,
-    applicationName: 'sonar',
-    maxConnections: settings.SONAR_DATABASE_CONNECTIONS,
-    onError: (error) => log.warn({ operation: 'database_connection_lost', error: messageOf(error) }),
-  });
+  const open = (maxConnections: number): Database =>
+    openDatabase({
+      url: connections.SONAR_DATABASE_URL,
+      applicationName: 'sonar',
+      maxConnections,
+      onError: (error) => log.warn({ operation: 'database_connection_lost', error: messageOf(error) }),
+    });
+  const database = open(settings.SONAR_DATABASE_CONNECTIONS);
+  const leaseDatabase = open(1);
   const objects = openObjectStore({
     endpoint: connections.SONAR_S3_ENDPOINT,
     bucket: connections.SONAR_S3_BUCKET,
@@ -51,6 +56,7 @@ export async function openControlParts(environment: NodeJS.ProcessEnv, log: Logg
       settings,
       keys,
       database,
+      leaseDatabase,
       objects,
       revisions: keepRevisions(),
       temporal,
@@ -58,11 +64,13 @@ export async function openControlParts(environment: NodeJS.ProcessEnv, log: Logg
       async close() {
         await temporal.close();
         objects.close();
+        await leaseDatabase.close();
         await database.close();
       },
     };
   } catch (error) {
     objects.close();
+    await leaseDatabase.close();
     await database.close();
     throw error;
   }

@@ -125,7 +125,13 @@ function executorServices(
 ): Service[] {
   const held = roles.filter((role) => role !== 'api');
   if (held.length === 0) return [];
-  const lease = createExecutorLease({ ...parts, roles: held, build: buildName(), onLost: end });
+  const lease = createExecutorLease({
+    ...parts,
+    database: parts.leaseDatabase,
+    roles: held,
+    build: buildName(),
+    onLost: end,
+  });
   const { executorId } = lease;
   const temporal = {
     address: parts.connections.SONAR_TEMPORAL_ADDRESS,
