@@ -73,6 +73,7 @@ const mayImport = {
     'src/console',
   ],
   'src/worker': ['src/contracts', 'src/domain', 'src/platform', 'src/transport'],
+  'src/trial': ['src/contracts', 'src/domain', 'src/definition', 'src/platform', 'src/readers', 'src/worker'],
   'src/console': ['src/contracts', 'src/domain'],
   'src/cli': ['src/contracts', 'src/domain', 'src/definition', 'src/platform'],
   'src/stack': ['src/contracts', 'src/domain', 'src/platform', 'src/db', 'src/transport'],

@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { isSonarError } from '#sonar/platform/errors.ts';
 import { addDefinitionCommands } from './commands/definition.ts';
 import { addInventoryCommands } from './commands/inventory.ts';
+import { addDefinitionTryCommand } from './commands/local-definition-try.ts';
 import { addDoctorCommand } from './commands/local-doctor.ts';
 import { addMigrateCommands } from './commands/local-migrate.ts';
 import { addParseCommand } from './commands/local-parse.ts';
@@ -69,6 +70,7 @@ export async function runCli(words: readonly string[], surroundings: Surrounding
   addServeCommand(program, run);
   addMigrateCommands(program, run);
   addDefinitionCommands(program, run);
+  addDefinitionTryCommand(program, run);
   addScanCommands(program, run);
   addTaskCommands(program, run);
   addPoisonCommands(program, run);

@@ -5,6 +5,7 @@ import type { TaskId } from '#sonar/contracts/ids.ts';
 import { itemInput } from '#sonar/contracts/names.ts';
 import type { Db } from '#sonar/db/pool.ts';
 import type { LiveDefinition } from '#sonar/definition/live-definition.ts';
+import { digestOf, type StreamFile } from '#sonar/domain/judge-item.ts';
 import { scanInputsRead, targetInput } from '#sonar/domain/step-inputs.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { newId } from '#sonar/platform/ids.ts';
@@ -20,7 +21,7 @@ import {
   type Progress,
 } from './commit-expansion.ts';
 import { onSourceFault } from './fail-scan.ts';
-import { digestOf, elementsOf, type StreamFile, type StreamPlace } from './item-stream.ts';
+import { elementsOf, type StreamPlace } from './item-stream.ts';
 import { makeInputs } from './make-inputs.ts';
 import { makeStagedTasks } from './make-staged-tasks.ts';
 import { readScanInputs } from './read-scan-inputs.ts';

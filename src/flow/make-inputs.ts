@@ -1,12 +1,10 @@
 // Input files that are made of rows: merged, picked, without repetitions, and without what the scope keeps out.
 // Each is made once for its owner and stored under its hash; tasks wait for it and are placed when it is there.
-import { createHash } from 'node:crypto';
 import type { JsonValue, ReadSpec, Step, StepInputSpec } from '#sonar/contracts/definition.ts';
 import type { ScanId, TaskId } from '#sonar/contracts/ids.ts';
 import { inputObjectKey } from '#sonar/contracts/names.ts';
 import { type LiveDefinition, pinnedRead } from '#sonar/definition/live-definition.ts';
-import { DigestSet } from '#sonar/domain/digest-set.ts';
-import { lineOf } from '#sonar/domain/list-line.ts';
+import { LineFilter } from '#sonar/domain/line-filter.ts';
 import { pickItem } from '#sonar/domain/records-path.ts';
 import type { RenderContext } from '#sonar/domain/render-values.ts';
 import type { ParsedScope } from '#sonar/domain/scope.ts';
@@ -25,7 +23,6 @@ import { scanInputFile } from '#sonar/stores/stored-files.ts';
 import type { ExpandParts } from './commit-expansion.ts';
 import { onSourceFault } from './fail-scan.ts';
 import { InputSpool, type StoredInput } from './input-spool.ts';
-import { scopeFault } from './item-stream.ts';
 import { linesOfInput } from './read-list.ts';
 import { readVerified } from './read-output.ts';
 import { readScanInputs } from './read-scan-inputs.ts';
@@ -177,43 +174,24 @@ async function makeOne(
 /** Lines of one file: refused ones are counted, and the first says why. */
 class LineWriting {
   readonly #spool: InputSpool;
-  readonly #form: 'lines' | 'jsonl';
-  readonly #seen: DigestSet | null;
-  readonly #scope: ParsedScope | null;
+  readonly #filter: LineFilter;
   lines = 0;
   refused = 0;
   reason: string | undefined;
 
   constructor(spool: InputSpool, spec: StepInputSpec, scope: ParsedScope | null) {
     this.#spool = spool;
-    this.#form = spec.as === 'jsonl' ? 'jsonl' : 'lines';
-    this.#seen = spec.unique ? new DigestSet() : null;
-    this.#scope = scope;
+    this.#filter = new LineFilter(spec, scope);
   }
 
-  /** A list gives each of its elements a line. */
   async add(value: JsonValue): Promise<void> {
-    if (this.#form === 'lines' && Array.isArray(value)) {
-      for (const element of value) await this.#one(element);
-    } else await this.#one(value);
-  }
-
-  async #one(value: JsonValue): Promise<void> {
-    if (value === null || value === '') return;
-    const written = lineOf(this.#form, value);
-    if (!written.ok) {
-      this.refuse(written.reason);
-      return;
+    for (const judged of this.#filter.linesOf(value)) {
+      if (judged.line === null) this.refuse(judged.reason);
+      else {
+        await this.#spool.write(`${judged.line}\n`);
+        this.lines += 1;
+      }
     }
-    const { line } = written;
-    if (this.#seen?.add(createHash('sha256').update(line).digest()) === false) return;
-    const fault = this.#scope === null ? null : scopeFault(this.#scope, line);
-    if (fault !== null) {
-      this.refuse(fault);
-      return;
-    }
-    await this.#spool.write(`${line}\n`);
-    this.lines += 1;
   }
 
   refuse(reason: string): void {

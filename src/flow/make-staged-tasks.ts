@@ -4,6 +4,7 @@ import type { ForeachSpec, JsonValue, Row } from '#sonar/contracts/definition.ts
 import type { TaskId } from '#sonar/contracts/ids.ts';
 import { batchInput, inputObjectKey } from '#sonar/contracts/names.ts';
 import { GroupFold, maxGroupBytes } from '#sonar/domain/group-fold.ts';
+import { type StreamFile, targetFault } from '#sonar/domain/judge-item.ts';
 import { lineOf } from '#sonar/domain/list-line.ts';
 import { fieldAt } from '#sonar/domain/records-path.ts';
 import { safeSample } from '#sonar/domain/records-storable.ts';
@@ -26,7 +27,6 @@ import {
   type Progress,
 } from './commit-expansion.ts';
 import { InputSpool } from './input-spool.ts';
-import { type StreamFile, targetFault } from './item-stream.ts';
 
 const rowsPerPage = 2_000;
 const batchesPerTransaction = 50;

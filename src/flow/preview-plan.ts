@@ -1,18 +1,13 @@
 // The tasks that a scan would make, as far as they can be known before a command has run. By the same judgement as
 // the real thing: inputs and scope like a start, items like an expansion, commands like a placement. Writes nothing.
 import { setImmediate } from 'node:timers/promises';
-import {
-  type Definition,
-  type JsonValue,
-  listInputTypes,
-  type Step,
-  type StepInputSpec,
-} from '#sonar/contracts/definition.ts';
+import { type Definition, type JsonValue, listInputTypes, type Step } from '#sonar/contracts/definition.ts';
 import type { PlannedStep, PlanPreview, PlanRequest } from '#sonar/contracts/scan-api.ts';
 import type { Database } from '#sonar/db/pool.ts';
 import { compileDefinition } from '#sonar/definition/compile.ts';
 import { DigestSet } from '#sonar/domain/digest-set.ts';
-import { lineOf } from '#sonar/domain/list-line.ts';
+import { digestOf, judgesOf } from '#sonar/domain/judge-item.ts';
+import { LineFilter } from '#sonar/domain/line-filter.ts';
 import { renderCommand } from '#sonar/domain/render.ts';
 import type { RenderContext } from '#sonar/domain/render-values.ts';
 import { type ParsedScope, parseScope } from '#sonar/domain/scope.ts';
@@ -25,7 +20,6 @@ import { eligibleWorkers } from '#sonar/stores/placement.ts';
 import { missingSecrets } from '#sonar/stores/secrets.ts';
 import { storedFile } from '#sonar/stores/stored-files.ts';
 import type { ObjectStore } from '#sonar/transport/object-store.ts';
-import { digestOf, judgesOf, scopeFault } from './item-stream.ts';
 import { linesOfRow, linesOfStored } from './read-list.ts';
 import { missingSecretsNote } from './report-scan.ts';
 import { judgeRequest, type NewInput } from './start-scan.ts';
@@ -152,18 +146,16 @@ class Preview {
     const target = targetInput(step);
     const spec = madeInputs(step).find(({ name }) => name === target);
     if (spec?.from.kind !== 'input') return false;
+    const filter = new LineFilter(spec, this.#scope);
     let lines = 0;
     for await (const line of this.#lines(spec.from.input, planned)) {
-      const fault = line.fault ?? this.#lineFault(spec, line.text ?? '');
-      if (fault === null) lines += 1;
-      else this.#refuse(planned, fault);
+      if (line.text === null) this.#refuse(planned, line.fault);
+      else
+        for (const judged of filter.linesOf(line.text))
+          if (judged.line === null) this.#refuse(planned, judged.reason);
+          else lines += 1;
     }
     return lines === 0;
-  }
-
-  #lineFault(spec: StepInputSpec, text: string): string | null {
-    const written = lineOf(spec.as === 'jsonl' ? 'jsonl' : 'lines', text);
-    return written.ok ? scopeFault(this.#scope, written.line) : written.reason;
   }
 
   async #items(step: Step, planned: PlannedStep): Promise<void> {

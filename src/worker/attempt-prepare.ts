@@ -7,8 +7,24 @@ import { type Failure, failureOf } from './command-result.ts';
 import { removeTree } from './directories.ts';
 import { type InputPaths, pathProblem, resolveArgument } from './paths.ts';
 
+/** What a command is prepared from: of an attempt, or of a trial that has no api behind it. */
+export interface CommandContext {
+  readonly message: Pick<
+    AttemptContext['message'],
+    'attemptId' | 'command' | 'stdin' | 'env' | 'inputs' | 'outputs' | 'okExit' | 'timeoutMs' | 'step'
+  >;
+  readonly folders: AttemptContext['folders'];
+  readonly parts: {
+    readonly config: Pick<
+      AttemptContext['parts']['config'],
+      'outputCapBytes' | 'streamCapBytes' | 'headBytes' | 'termGraceMs'
+    >;
+    readonly directories: Pick<AttemptContext['parts']['directories'], 'streams'>;
+  };
+}
+
 /** Only what the attempt needs: small commands are many, and each folder costs as much as their start. */
-export async function makeFolders(context: AttemptContext): Promise<void> {
+export async function makeFolders(context: CommandContext): Promise<void> {
   const { folders, message } = context;
   try {
     await mkdir(folders.root, { mode: 0o700 });
@@ -24,7 +40,7 @@ export async function makeFolders(context: AttemptContext): Promise<void> {
 }
 
 /** Removes what the attempt left on this disk. */
-export async function clearWork(context: AttemptContext): Promise<void> {
+export async function clearWork(context: CommandContext): Promise<void> {
   await removeTree(context.folders.root);
   if (takesStdout(context)) await rm(stdoutPath(context), { force: true });
 }
@@ -36,14 +52,14 @@ export interface Prepared {
 }
 
 /** Where declared stdout is kept. */
-export const stdoutPath = ({ parts, message }: AttemptContext) =>
+export const stdoutPath = ({ parts, message }: CommandContext) =>
   join(parts.directories.streams, `${message.attemptId}.stdout`);
 /** Whether a declared output takes the command's stdout. */
-export const takesStdout = ({ message }: AttemptContext) => message.outputs.some(({ path }) => path === null);
+export const takesStdout = ({ message }: CommandContext) => message.outputs.some(({ path }) => path === null);
 
 /** The command with every path local; a problem where the definition and the inputs do not fit. */
 export async function prepareCommand(
-  context: AttemptContext,
+  context: CommandContext,
   inputs: InputPaths,
 ): Promise<Prepared | { problem: NonNullable<Failure> }> {
   const { message, folders } = context;

@@ -2,10 +2,11 @@
 import { failureCodes } from '#sonar/contracts/failure-codes.ts';
 import { backoffMs, jittered, pause } from '#sonar/platform/wait.ts';
 import { type AttemptContext, type Intent, identityOf } from './attempt-context.ts';
-import { makeFolders, type Prepared, prepareCommand, stdoutPath, takesStdout } from './attempt-prepare.ts';
-import { buildResult, type Failure, failureOf, judge, judgeNotStarted, noStreams } from './command-result.ts';
+import { makeFolders, type Prepared, prepareCommand, takesStdout } from './attempt-prepare.ts';
+import { buildResult, type Failure, failureOf, judgeNotStarted, noStreams } from './command-result.ts';
+import { examineCommand, spawnRequestOf } from './command-run.ts';
 import { downloadInputs, type InputsEnd, type PageEnd } from './inputs.ts';
-import { collectOutputs, type OutputFile } from './outputs.ts';
+import type { OutputFile } from './outputs.ts';
 import type { Deliverable } from './result-delivery.ts';
 import type { CommandEnd } from './spawn-protocol.ts';
 import type { RunningCommand } from './spawner.ts';
@@ -89,26 +90,12 @@ async function askPage(context: AttemptContext, input: string, after: string | n
 }
 
 async function run(context: AttemptContext, control: WorkControl, prepared: Prepared) {
-  const { parts, message, folders, log } = context;
-  const { config } = parts;
-  const declared = takesStdout(context);
-  const command = parts.spawner.run(
-    {
-      id: message.attemptId,
-      ...prepared,
-      cwd: folders.root,
-      stdout: declared
-        ? { path: stdoutPath(context), capBytes: config.outputCapBytes, headBytes: 0 }
-        : { path: null, capBytes: config.streamCapBytes, headBytes: config.headBytes },
-      stderr: { path: null, capBytes: config.streamCapBytes, headBytes: config.headBytes },
-      timeoutMs: message.timeoutMs,
-      graceMs: config.termGraceMs,
-    },
-    (pid) =>
-      log.info(
-        { operation: 'command_started', program: prepared.argv[0], processGroup: pid },
-        'command started',
-      ),
+  const { parts, log } = context;
+  const command = parts.spawner.run(spawnRequestOf(context, prepared), (pid) =>
+    log.info(
+      { operation: 'command_started', program: prepared.argv[0], processGroup: pid },
+      'command started',
+    ),
   );
   control.running(command);
   return await command.ended;
@@ -152,24 +139,10 @@ async function examine(
   control: WorkControl,
   end: Extract<CommandEnd, { kind: 'exited' }>,
 ): Promise<WorkEnd> {
-  const { parts, message, folders, log } = context;
+  const { log } = context;
   const intent = control.intent();
   if (intent !== null && intent.kind !== 'cancel') return { kind: 'ended' };
-  const cancelled = intent !== null;
-  const outputs = cancelled
-    ? { files: [], missing: [], refused: [] }
-    : await collectOutputs(message.outputs, folders, parts.config.outputCapBytes);
-  const files: OutputFile[] = [...outputs.files];
-  if (!cancelled)
-    for (const { name } of message.outputs.filter(({ path }) => path === null)) {
-      const { size, sha256, truncated, fault } = end.stdout;
-      files.push({ entry: { output: name, path: 'stdout', size, sha256 }, path: stdoutPath(context) });
-      if (fault !== null)
-        outputs.refused.push(`output ${name}: what was kept of stdout is not whole (${fault})`);
-      else if (truncated)
-        outputs.refused.push(`output ${name}: stdout is larger than ${parts.config.outputCapBytes} bytes`);
-    }
-  const verdict = judge(message, end, outputs, cancelled);
+  const { files, verdict } = await examineCommand(context, end, intent !== null);
   const { exitCode, signal, durationMs } = end;
   log.info(
     {

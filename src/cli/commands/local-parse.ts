@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ReadSpec } from '#sonar/contracts/definition.ts';
-import { type ReadEvent, type RecordType, recordTypes } from '#sonar/contracts/records.ts';
+import { type RecordType, recordTypes } from '#sonar/contracts/records.ts';
 import { type ReaderName, readerCatalog, readerNames } from '#sonar/definition/reader-catalog.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -87,53 +87,10 @@ async function parse(
   limit: number,
   workingDirectory: string,
 ): Promise<{ parsed: ParsedFile; good: number }> {
-  const { readerFor } = await import('#sonar/readers/registry.ts');
-  const { recordKey } = await import('#sonar/domain/records.ts');
-  const { safeSample } = await import('#sonar/domain/records-storable.ts');
-  const counts = { rows: 0, records: 0, bad: 0, warnings: 0 };
-  const parsed: ParsedFile = {
-    file,
-    reader: spec.reader,
-    counts,
-    records: [],
-    rows: [],
-    bad: [],
-    warnings: [],
-  };
-  let good = 0;
-  const addBad = (reason: string, sample: string): void => {
-    if (counts.bad < limit) parsed.bad.push({ reason, sample });
-    counts.bad += 1;
-  };
-  const take = (event: ReadEvent): void => {
-    if (event.kind === 'warning') {
-      if (counts.warnings < limit) parsed.warnings.push(event.message);
-      counts.warnings += 1;
-      return;
-    }
-    if (event.kind === 'bad') {
-      addBad(event.reason, event.sample);
-      return;
-    }
-    if (event.kind === 'row') {
-      if (counts.rows < limit) parsed.rows.push(event.row);
-      counts.rows += 1;
-    }
-    const before = counts.bad;
-    for (const draft of event.records) {
-      const keyed = recordKey(draft);
-      if (!keyed.ok) addBad(keyed.reason, safeSample(JSON.stringify(draft.fields)));
-      else {
-        const { type, key, fields, sets } = keyed;
-        if (counts.records < limit) parsed.records.push({ type, key, fields, sets });
-        counts.records += 1;
-      }
-    }
-    if (counts.bad === before) good += 1;
-  };
+  const { summarizeReading } = await import('#sonar/readers/read-summary.ts');
   const bytes = await bytesOf(file, workingDirectory);
-  for await (const event of readerFor(spec).read(bytes, spec)) take(event);
-  return { parsed, good };
+  const { summary, good } = await summarizeReading(bytes, spec, limit);
+  return { parsed: { file, reader: spec.reader, ...summary }, good };
 }
 
 async function bytesOf(file: string, workingDirectory: string): Promise<AsyncIterable<Uint8Array>> {
