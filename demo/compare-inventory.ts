@@ -1,5 +1,5 @@
 // Whether the inventory is what the servers really offer: nothing missing, nothing that is not there.
-import type { InventoryItem } from '#sonar/contracts/scan-api.ts';
+import type { InventoryItem } from '#sonar/contracts/inventory-api.ts';
 import type { TargetServers } from './target-servers.ts';
 
 /** What differs, a line each; empty when the inventory is right. */

@@ -7,7 +7,8 @@ import { elapsedMs, followScan, lastSeen, summaryOf } from '#sonar/cli/follow-sc
 import { renderTable } from '#sonar/cli/table.ts';
 import { sinkOf, wantsColour, widthOf } from '#sonar/cli/terminal.ts';
 import { watchScan } from '#sonar/cli/watch-scan.ts';
-import type { InventoryItem, ScanDetail } from '#sonar/contracts/scan-api.ts';
+import type { InventoryItem } from '#sonar/contracts/inventory-api.ts';
+import type { ScanDetail } from '#sonar/contracts/scan-api.ts';
 import { messageOf } from '#sonar/platform/errors.ts';
 import { inventoryDifferences } from './compare-inventory.ts';
 import { checkout, startLocalSonar } from './local-sonar.ts';

@@ -13,9 +13,11 @@ export function page<Row, Item>(
   const last = shown.at(-1);
   return {
     items: shown.map(view),
-    next: rows.length > limit && last ? Buffer.from(cursor(last)).toString('base64url') : null,
+    next: rows.length > limit && last ? cursorOf(cursor(last)) : null,
   };
 }
+
+export const cursorOf = (last: string): string => Buffer.from(last).toString('base64url');
 
 export function readCursor(after: string | undefined): string | undefined {
   if (after === undefined) return undefined;

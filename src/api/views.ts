@@ -1,23 +1,14 @@
 // Rows to what the API shows.
 
 import { scanWorkflowId } from '#sonar/contracts/names.ts';
-import type {
-  InventoryItem,
-  ScanDetail,
-  ScanView,
-  StepView,
-  TaskView,
-  WorkerView,
-} from '#sonar/contracts/scan-api.ts';
+import type { ScanDetail, ScanView, StepView, TaskView, WorkerView } from '#sonar/contracts/scan-api.ts';
 import type { Db } from '#sonar/db/pool.ts';
 import type { LiveDefinition } from '#sonar/definition/live-definition.ts';
-import type { RecordState } from '#sonar/domain/inventory-fold.ts';
 import { isScanOpen } from '#sonar/domain/scan-states.ts';
 import { recoveryHold } from '#sonar/flow/recover-tasks.ts';
 import { missingSecretsNote } from '#sonar/flow/report-scan.ts';
 import { readLiveDefinition } from '#sonar/flow/take-revision.ts';
 import { unfinishedFinalizations } from '#sonar/stores/finalizations.ts';
-import type { InventoryRow } from '#sonar/stores/inventory.ts';
 import { recoveredOfScan } from '#sonar/stores/recovery.ts';
 import type { Revisions } from '#sonar/stores/revisions.ts';
 import { type ScanRow, scanScope } from '#sonar/stores/scans.ts';
@@ -128,18 +119,6 @@ export function taskView(row: TaskViewRow): TaskView {
       row.recovery_rule === null || row.lost_at === null
         ? null
         : { rule: row.recovery_rule, worker: row.lost_by, at: row.lost_at },
-  };
-}
-
-export function inventoryItem(row: InventoryRow<RecordState>): InventoryItem {
-  return {
-    type: row.type,
-    key: row.key,
-    fields: Object.fromEntries(Object.entries(row.state.fields).map(([name, kept]) => [name, kept.value])),
-    sets: row.state.sets,
-    partial: row.state.partial,
-    firstSeenAt: row.first_seen_at,
-    lastSeenAt: row.last_seen_at,
   };
 }
 

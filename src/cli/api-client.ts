@@ -1,12 +1,20 @@
 // The HTTP API as functions. Every answer is parsed; every fault is a SonarError that names the way out.
 import type { z } from 'zod';
+import type { Change } from '#sonar/contracts/changes.ts';
+import {
+  type DiffList,
+  diffListSchema,
+  type ImportRequest,
+  importViewSchema,
+  inventoryListSchema,
+  recordTypeListSchema,
+} from '#sonar/contracts/inventory-api.ts';
 import {
   type PoisonItem,
   poisonItemSchema,
   poisonListSchema,
   repairedSchema,
 } from '#sonar/contracts/poison-api.ts';
-import type { RecordType } from '#sonar/contracts/records.ts';
 import {
   type CreateToken,
   confirmFilesAnswerSchema,
@@ -15,7 +23,6 @@ import {
   definitionSchema,
   deletedDefinitionSchema,
   filePlacesAnswerSchema,
-  inventoryListSchema,
   type PlanRequest,
   planSchema,
   problemSchema,
@@ -56,14 +63,32 @@ export interface ClientOptions {
 export type ApiClient = ReturnType<typeof createApiClient>;
 
 const defaultTimeoutMs = 30_000;
+// The api reads a file for a while, and may have to pass over most of it first.
+const importTimeoutMs = 180_000;
 
-type Query = Record<string, string | number | undefined>;
+type Query = Record<string, string | number | readonly string[] | undefined>;
+
+/** Of lists and exports of the inventory; times are ISO. */
+export type InventoryQuery = {
+  type?: string;
+  scan?: string;
+  definition?: string;
+  contains?: string;
+  field?: readonly string[];
+  seenSince?: string;
+  seenBefore?: string;
+  newSince?: string;
+  partial?: 'true' | 'false';
+};
+export type DiffQuery = { from?: string; to?: string; definition?: string; type?: string; change?: Change };
 interface Call {
   method: 'GET' | 'POST' | 'DELETE';
   path: string;
   /** For messages: "may not …", "failed to …". */
   what: string;
   body?: unknown;
+  /** Where an answer may take longer than others. */
+  timeoutMs?: number;
 }
 
 /** A client of one API with one token; it holds no state and needs no closing. */
@@ -87,7 +112,8 @@ export function createApiClient(connection: Connection, options: ClientOptions =
   }
 
   async function exchange(call: Call): Promise<{ status: number; text: string }> {
-    const limit = AbortSignal.timeout(timeoutMs);
+    const waitMs = Math.max(timeoutMs, call.timeoutMs ?? 0);
+    const limit = AbortSignal.timeout(waitMs);
     const signal = options.signal === undefined ? limit : AbortSignal.any([limit, options.signal]);
     const headers: Record<string, string> = {
       accept: 'application/json, application/problem+json',
@@ -106,15 +132,19 @@ export function createApiClient(connection: Connection, options: ClientOptions =
       return { status: answer.status, text: await answer.text() };
     } catch (error) {
       options.signal?.throwIfAborted();
-      throw faultOfSilence(error, connection, timeoutMs);
+      throw faultOfSilence(error, connection, waitMs);
     }
   }
 
   const get = <Answer>(path: string, what: string, schema: z.ZodType<Answer>): Promise<Answer> =>
     ask({ method: 'GET', path, what }, schema);
 
-  function list<Filter extends Query, Item>(path: string, what: string, schema: z.ZodType<Page<Item>>) {
-    return new PagedList<Filter, Item>((filter, after, limit) =>
+  function list<Filter extends Query, Item, Whole extends Page<Item> = Page<Item>>(
+    path: string,
+    what: string,
+    schema: z.ZodType<Whole>,
+  ) {
+    return new PagedList<Filter, Item, Whole>((filter, after, limit) =>
       get(`${path}${queryOf({ ...filter, after: after ?? undefined, limit })}`, what, schema),
     );
   }
@@ -238,9 +268,28 @@ export function createApiClient(connection: Connection, options: ClientOptions =
       z.infer<typeof taskListSchema>['items'][number]
     >('/v1/tasks', 'list tasks', taskListSchema),
     inventory: list<
-      { type?: RecordType; scan?: string },
-      z.infer<typeof inventoryListSchema>['items'][number]
+      InventoryQuery,
+      z.infer<typeof inventoryListSchema>['items'][number],
+      z.infer<typeof inventoryListSchema>
     >('/v1/inventory', 'read the inventory', inventoryListSchema),
+    inventoryDiff: list<DiffQuery, DiffList['items'][number], DiffList>(
+      '/v1/inventory/diff',
+      'compare scans',
+      diffListSchema,
+    ),
+    recordTypes: () => get('/v1/inventory/types', 'read the inventory', recordTypeListSchema),
+    /** Asked again it goes on, until it is no longer `due`. */
+    importRecords: (body: ImportRequest) =>
+      ask(
+        {
+          method: 'POST',
+          path: '/v1/inventory/imports',
+          what: 'import records',
+          body,
+          timeoutMs: importTimeoutMs,
+        },
+        importViewSchema,
+      ),
     workers: list<Record<never, never>, z.infer<typeof workerListSchema>['items'][number]>(
       '/v1/workers',
       'list workers',
@@ -267,7 +316,8 @@ export function createApiClient(connection: Connection, options: ClientOptions =
 function queryOf(query: Query): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
-    if (value !== undefined) parameters.set(name, String(value));
+    for (const one of Array.isArray(value) ? (value as readonly string[]) : [value])
+      if (one !== undefined) parameters.append(name, String(one));
   return `?${parameters.toString()}`;
 }
 

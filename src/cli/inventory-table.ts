@@ -1,5 +1,5 @@
 import type { JsonValue } from '#sonar/contracts/definition.ts';
-import type { InventoryItem } from '#sonar/contracts/scan-api.ts';
+import type { DiffItem, InventoryItem } from '#sonar/contracts/inventory-api.ts';
 import { formatTime } from './figures.ts';
 import type { Column } from './table.ts';
 
@@ -12,6 +12,7 @@ export const inventoryColumns: readonly Column<InventoryItem>[] = [
     cell: (row) => `${row.partial ? '(partial) ' : ''}${knownOf(row.fields, row.sets)}`.trim(),
     shrinkTo: 20,
   },
+  { title: 'FIRST SEEN', cell: (row) => formatTime(row.firstSeenAt) },
   { title: 'LAST SEEN', cell: (row) => formatTime(row.lastSeenAt) },
 ];
 
@@ -30,3 +31,21 @@ export function knownOf(fields: Record<string, JsonValue>, sets: Record<string, 
 function plain(value: JsonValue): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
+
+/** What differs: a line a record, with every field that changed. */
+export const diffColumns: readonly Column<DiffItem>[] = [
+  { title: 'CHANGE', cell: (row) => row.change },
+  { title: 'TYPE', cell: (row) => row.type },
+  { title: 'KEY', cell: (row) => row.key, shrinkTo: 20 },
+  {
+    title: 'WHAT',
+    cell: (row) =>
+      [
+        ...row.fields.map(({ name, before, after }) => `${name}: ${sideOf(before)} → ${sideOf(after)}`),
+        ...(row.reason === null ? [] : [`(${row.reason})`]),
+      ].join('; '),
+    shrinkTo: 20,
+  },
+];
+
+const sideOf = (value: JsonValue): string => (value === null ? '–' : plain(value));

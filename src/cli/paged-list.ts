@@ -8,37 +8,43 @@ export interface Page<Item> {
 /** The most that the API gives at once. */
 const pageLimit = 1000;
 
-/** A list of the API: one page, the first so many, or all of it item by item. */
-export class PagedList<Filter, Item> {
-  readonly #fetch: (filter: Filter, after: string | null, limit: number) => Promise<Page<Item>>;
+/** A list of the API: one page, the first so many, or all of it item by item. `Whole`: what a page has beside them. */
+export class PagedList<Filter, Item, Whole extends Page<Item> = Page<Item>> {
+  readonly #fetch: (filter: Filter, after: string | null, limit: number) => Promise<Whole>;
 
-  constructor(fetch: (filter: Filter, after: string | null, limit: number) => Promise<Page<Item>>) {
+  constructor(fetch: (filter: Filter, after: string | null, limit: number) => Promise<Whole>) {
     this.#fetch = fetch;
   }
 
   /** Up to `limit` items over as many pages as that takes; `next` goes on after the last of them. */
-  async take(filter: Filter, limit: number, after: string | null = null): Promise<Page<Item>> {
+  async take(filter: Filter, limit: number, after: string | null = null): Promise<Whole> {
     const items: Item[] = [];
+    let page: Whole;
     let next = after;
     do {
-      const page = await this.#page(filter, next, Math.min(pageLimit, limit - items.length));
+      page = await this.#page(filter, next, Math.min(pageLimit, limit - items.length));
       for (const item of page.items) items.push(item);
       next = page.next;
     } while (next !== null && items.length < limit);
-    return { items, next };
+    return { ...page, items, next };
   }
 
   /** Every item; a page is asked for when the one before is used up. */
   async *each(filter: Filter): AsyncGenerator<Item, void, undefined> {
+    for await (const page of this.pages(filter)) yield* page.items;
+  }
+
+  /** Every page, some of which may be empty. It ends with the one that has no next, or it throws. */
+  async *pages(filter: Filter): AsyncGenerator<Whole, void, undefined> {
     let next: string | null = null;
     do {
-      const page: Page<Item> = await this.#page(filter, next, pageLimit);
-      yield* page.items;
+      const page: Whole = await this.#page(filter, next, pageLimit);
+      yield page;
       next = page.next;
     } while (next !== null);
   }
 
-  async #page(filter: Filter, after: string | null, limit: number): Promise<Page<Item>> {
+  async #page(filter: Filter, after: string | null, limit: number): Promise<Whole> {
     const page = await this.#fetch(filter, after, limit);
     if (page.next !== null && page.next === after)
       throw new SonarError(

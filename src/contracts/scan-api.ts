@@ -2,7 +2,6 @@
 // faults are problem+json with a snake_case `code`; lists are `{items, next}`, `next` goes into `?after=`.
 import { z } from 'zod';
 import { namePattern } from './names.ts';
-import { recordTypes } from './records.ts';
 import { recoveryRules, scanStatuses, stepStates, taskStatuses } from './states.ts';
 
 export const time = z.iso.datetime();
@@ -281,24 +280,6 @@ export const taskListQuerySchema = pageQuerySchema.extend({
   scan: z.string().max(64),
   step: z.string().max(63).optional(),
   status: z.enum(taskStatuses).optional(),
-});
-
-/** `GET /v1/inventory?type=…&scan=…`. */
-export const inventoryItemSchema = z.object({
-  type: z.string(),
-  key: z.string(),
-  fields: z.record(z.string(), z.json()),
-  sets: z.record(z.string(), z.array(z.string())),
-  partial: z.boolean(),
-  firstSeenAt: time,
-  lastSeenAt: time,
-});
-export type InventoryItem = z.infer<typeof inventoryItemSchema>;
-export const inventoryListSchema = listOf(inventoryItemSchema);
-export const inventoryQuerySchema = pageQuerySchema.extend({
-  type: z.enum(recordTypes).optional(),
-  /** Only what this scan observed. */
-  scan: z.string().max(64).optional(),
 });
 
 /** `GET /v1/workers`: the newest incarnation of every name that pulsed in the last hour. */

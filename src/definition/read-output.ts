@@ -130,7 +130,7 @@ function readReader(reading: FieldReading, place: Place): string | null {
 }
 
 /** Null: the row's fields under their own names. A line is the one thing that makes an address or a URL. */
-function defaultMap(reader: string, keyFields: readonly string[]): Record<string, string> | null {
+export function defaultMap(reader: string, keyFields: readonly string[]): Record<string, string> | null {
   if (reader !== 'lines') return null;
   const [only, ...rest] = keyFields;
   return rest.length === 0 && only !== undefined ? { [only]: 'line' } : {};

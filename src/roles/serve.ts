@@ -7,6 +7,7 @@ import type { ExecutorId } from '#sonar/contracts/ids.ts';
 import { taskQueues } from '#sonar/contracts/names.ts';
 import { createExecutorLease } from '#sonar/coordination/executor-lease.ts';
 import { workOffDeletion } from '#sonar/flow/delete-scan.ts';
+import { resumeImport } from '#sonar/flow/import-records.ts';
 import { placementIsWanted, placeTasks } from '#sonar/flow/place-tasks.ts';
 import { publishOutbox } from '#sonar/flow/publish-outbox.ts';
 import { returnDeadLetter } from '#sonar/flow/return-dead-letter.ts';
@@ -38,6 +39,7 @@ const finalizerSlots = 8;
 const maintenanceEnsuredEveryMs = 60_000;
 // A scan that is deleted is hidden at once: nobody waits for the rest.
 const deletionsLookedForEveryMs = 15_000;
+const importsLookedForEveryMs = 30_000;
 const exitForcedMs = 5_000;
 
 /**
@@ -201,6 +203,13 @@ function executorServices(
           }),
           maxConcurrentActivityTaskExecutions: finalizerSlots,
         },
+      }),
+      createLoop({
+        name: 'imports',
+        log: parts.log,
+        minRestMs: 1_000,
+        maxRestMs: importsLookedForEveryMs,
+        work: () => resumeImport(parts),
       }),
     );
   }

@@ -104,33 +104,3 @@ export function deleteRecords(db: Db, keys: readonly RecordKeyRow[]): Promise<nu
                  ${keys.map((k) => k.key)}::text[]) as gone (w, t, k)
     where i.workspace_id = w and i.type = t and i.key = k`);
 }
-
-export interface InventoryRow<State> {
-  type: string;
-  key: string;
-  state: State;
-  first_seen_at: string;
-  last_seen_at: string;
-}
-
-/** By type and key after the given one; `scanId` keeps what that scan observed. */
-export function listInventory<State>(
-  db: Db,
-  workspaceId: string,
-  filter: {
-    type: string | null;
-    scanId: string | null;
-    afterType: string;
-    afterKey: string;
-    limit: number;
-  },
-): Promise<InventoryRow<State>[]> {
-  return db.rows(sql('inventory.list')`
-    select i.type, i.key, i.state, i.first_seen_at, i.last_seen_at from sonar.inventory i
-    where i.workspace_id = ${workspaceId} and i.state is not null
-      and (${filter.type}::text is null or i.type = ${filter.type}::text)
-      and (${filter.scanId}::uuid is null or exists (
-        select from sonar.observation o where o.scan_id = ${filter.scanId}::uuid and o.type = i.type and o.key = i.key))
-      and (i.type, i.key) > (${filter.afterType}::text, ${filter.afterKey}::text)
-    order by i.type, i.key limit ${filter.limit}`);
-}

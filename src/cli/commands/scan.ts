@@ -16,6 +16,7 @@ import {
   scanId,
   wholeNumber,
 } from '../word-parsers.ts';
+import { addScanExport } from './inventory-export.ts';
 
 export function addScanCommands(program: Command, run: Run): void {
   const scan = program.command('scan').description('start scans and see what they do');
@@ -159,6 +160,8 @@ export function addScanCommands(program: Command, run: Run): void {
           session.answer(changed, ({ id: changedId, status }) => [`${changedId} is ${status}`]);
         }),
       );
+
+  addScanExport(scan, run);
 
   scan
     .command('retry')

@@ -1,4 +1,4 @@
-import type { InventoryItem } from '#sonar/contracts/scan-api.ts';
+import type { InventoryItem } from '#sonar/contracts/inventory-api.ts';
 import { inventoryDifferences } from '../../../demo/compare-inventory.ts';
 
 const offered = {
