@@ -1,5 +1,14 @@
 // The HTTP API as functions. Every answer is parsed; every fault is a SonarError that names the way out.
 import type { z } from 'zod';
+import type { Change } from '#sonar/contracts/changes.ts';
+import {
+  type DiffList,
+  diffListSchema,
+  type ImportRequest,
+  importViewSchema,
+  inventoryListSchema,
+  recordTypeListSchema,
+} from '#sonar/contracts/inventory-api.ts';
 import {
   type Change,
   type DiffList,

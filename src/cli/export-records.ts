@@ -8,11 +8,9 @@ import { createInterface } from 'node:readline';
 import type { InventoryItem } from '#sonar/contracts/inventory-api.ts';
 import { isSonarError, messageOf, SonarError } from '#sonar/platform/errors.ts';
 import { cellText, csvLine, defused } from './csv-cells.ts';
+import type { ExportFormat } from './inventory-filter.ts';
 import { safeJson } from './safe-text.ts';
 import type { Sink } from './terminal.ts';
-
-export const exportFormats = ['jsonl', 'csv'] as const;
-export type ExportFormat = (typeof exportFormats)[number];
 
 export interface RecordPage {
   items: readonly InventoryItem[];

@@ -4,6 +4,9 @@ import { namePattern } from '#sonar/contracts/names.ts';
 import type { InventoryQuery } from './api-client.ts';
 import { gathered } from './word-parsers.ts';
 
+export const exportFormats = ['jsonl', 'csv'] as const;
+export type ExportFormat = (typeof exportFormats)[number];
+
 export interface FilterOptions {
   type?: string;
   definition?: string;

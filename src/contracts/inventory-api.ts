@@ -1,5 +1,6 @@
 // The inventory over HTTP: what was found, what differs between two scans, and lists that are brought in.
 import { z } from 'zod';
+import { changes } from './changes.ts';
 import { namePattern } from './names.ts';
 import { count, listOf, pageQuerySchema, time } from './scan-api.ts';
 
@@ -62,8 +63,6 @@ export type InventoryFilter = z.output<typeof inventoryFilterSchema>;
 export const inventoryQuerySchema = pageQuerySchema.extend(inventoryFilterSchema.shape);
 
 /** `GET /v1/inventory/diff?from=SCAN&to=SCAN`, or `?definition=NAME`: its last two scans that ended. */
-export const changes = ['added', 'changed', 'gone', 'unknown'] as const;
-export type Change = (typeof changes)[number];
 export const diffQuerySchema = pageQuerySchema.extend({
   from: scan.optional(),
   to: scan.optional(),

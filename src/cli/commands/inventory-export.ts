@@ -2,9 +2,14 @@
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { InventoryQuery } from '../api-client.ts';
-import { type ExportFormat, exportFormats } from '../export-records.ts';
 import { counted } from '../figures.ts';
-import { addFilterOptions, type FilterOptions, filterOf } from '../inventory-filter.ts';
+import {
+  addFilterOptions,
+  type ExportFormat,
+  exportFormats,
+  type FilterOptions,
+  filterOf,
+} from '../inventory-filter.ts';
 import { safeText } from '../safe-text.ts';
 import type { Run, Session } from '../session.ts';
 import { scanId } from '../word-parsers.ts';

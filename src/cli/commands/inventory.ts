@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { type Change, changes } from '#sonar/contracts/inventory-api.ts';
+import { type Change, changes } from '#sonar/contracts/changes.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
 import type { DiffQuery } from '../api-client.ts';
 import { addFilterOptions, type FilterOptions, filterOf, typeOption } from '../inventory-filter.ts';
