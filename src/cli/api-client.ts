@@ -10,15 +10,6 @@ import {
   recordTypeListSchema,
 } from '#sonar/contracts/inventory-api.ts';
 import {
-  type Change,
-  type DiffList,
-  diffListSchema,
-  type ImportRequest,
-  importViewSchema,
-  inventoryListSchema,
-  recordTypeListSchema,
-} from '#sonar/contracts/inventory-api.ts';
-import {
   type PoisonItem,
   poisonItemSchema,
   poisonListSchema,
