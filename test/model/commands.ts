@@ -295,7 +295,7 @@ async function allowed(work: Promise<unknown>): Promise<boolean> {
   }
 }
 
-export const retry =
+const retry =
   (pick: number | null): Act =>
   async (model, world) => {
     const tasks = liveTasks(model);

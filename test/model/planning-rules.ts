@@ -57,7 +57,7 @@ function pass(model: Model, wanted: Wanted[]): void {
   if (report.state === 'open' && report.activated && !open('report')) report.state = 'settled';
 }
 
-export function cancelOpen(model: Model, steps: readonly StepName[], failure: string): void {
+function cancelOpen(model: Model, steps: readonly StepName[], failure: string): void {
   for (const task of liveTasks(model)) {
     if (isOver(task) || !steps.includes(task.step)) continue;
     const attempt = task.attempt === null ? undefined : model.attempts.get(task.attempt);
