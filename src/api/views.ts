@@ -6,9 +6,10 @@ import type { Db } from '#sonar/db/pool.ts';
 import type { LiveDefinition } from '#sonar/definition/live-definition.ts';
 import { isScanOpen } from '#sonar/domain/scan-states.ts';
 import { recoveryHold } from '#sonar/flow/recover-tasks.ts';
-import { missingSecretsNote } from '#sonar/flow/report-scan.ts';
+import { missingSecretsNote, parkedNote } from '#sonar/flow/report-scan.ts';
 import { readLiveDefinition } from '#sonar/flow/take-revision.ts';
 import { unfinishedFinalizations } from '#sonar/stores/finalizations.ts';
+import { parkedAmong } from '#sonar/stores/parked-tags.ts';
 import { recoveredOfScan } from '#sonar/stores/recovery.ts';
 import type { Revisions } from '#sonar/stores/revisions.ts';
 import { type ScanRow, scanScope } from '#sonar/stores/scans.ts';
@@ -46,13 +47,19 @@ export async function scanDetail(db: Db, revisions: Revisions, row: ScanRow): Pr
     recoveryHold(db),
   ]);
   const live = await readLiveDefinition(db, revisions, row, steps);
+  const views = steps.map((step) => stepView(step, counts, live));
+  const parked = await parkedAmong(
+    db,
+    views.flatMap((view) => view.tags),
+  );
   return {
     ...scanView(row),
     reason: row.reason ?? (hold && isScanOpen(row.status) ? hold.held_note : null),
     scope,
-    steps: steps.map((step) => ({
-      ...stepView(step, counts, live),
-      recovered: recovered.find((one) => one.step === step.step)?.attempts ?? 0,
+    steps: views.map((view) => ({
+      ...view,
+      note: [view.note ?? '', parkedNote(view.tags, parked)].filter((note) => note !== '').join('; ') || null,
+      recovered: recovered.find((one) => one.step === view.step)?.attempts ?? 0,
     })),
     unfinalized: unfinished.due,
     poisoned: unfinished.poisoned,

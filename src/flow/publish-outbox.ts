@@ -13,6 +13,7 @@ import {
   finishDeliveries,
   rescheduleDeliveries,
 } from '#sonar/stores/outbox.ts';
+import { parkTags, returnParked } from '#sonar/stores/parked-tags.ts';
 import type { Publisher } from '#sonar/transport/amqp-publisher.ts';
 
 export interface PublishParts {
@@ -22,7 +23,11 @@ export interface PublishParts {
   executorId: ExecutorId;
   settings: Pick<
     Settings,
-    'SONAR_PUBLISH_WINDOW' | 'SONAR_OUTBOX_LEASE_MS' | 'SONAR_BACKOFF_MS' | 'SONAR_MAX_BACKOFF_MS'
+    | 'SONAR_PUBLISH_WINDOW'
+    | 'SONAR_OUTBOX_LEASE_MS'
+    | 'SONAR_BACKOFF_MS'
+    | 'SONAR_MAX_BACKOFF_MS'
+    | 'SONAR_TAG_PARKED_MS'
   >;
   log: Logger;
 }
@@ -64,16 +69,37 @@ export async function publishOutbox(parts: PublishParts): Promise<number> {
   const confirmed = outcomes
     .filter((outcome) => outcome.outcome === 'confirmed')
     .map((outcome) => outcome.key);
+  const parked = parts.publisher.parked();
+  const returned: DeliveryRow[] = [];
   for (const { key, outcome, reason } of outcomes) {
     const delivery = byEvent.get(key);
-    if (outcome !== 'confirmed' && delivery) failed.push(postponed(delivery, reason ?? outcome, settings));
+    // Another of its tags may take it; in this one's queue nothing will come to be.
+    if (outcome === 'returned' && delivery && parked.has(delivery.tag)) returned.push(delivery);
+    else if (outcome !== 'confirmed' && delivery)
+      failed.push(postponed(delivery, reason ?? outcome, settings));
   }
   if (confirmed.length > 0) await finishDeliveries(database, token, confirmed, true);
+  if (returned.length > 0) await giveBack(parts, token, returned, parked);
   if (failed.length > 0) {
     await rescheduleDeliveries(database, token, failed);
     parts.log.warn({ operation: 'outbox_postponed', deliveries: failed.length, reason: failed[0]?.error });
   }
   return claimed.length;
+}
+
+/** The tag is parked first: no pass may place on it again what comes back. */
+async function giveBack(
+  parts: PublishParts,
+  token: ClaimToken,
+  deliveries: readonly DeliveryRow[],
+  reasons: ReadonlyMap<string, string>,
+): Promise<void> {
+  const { database, settings } = parts;
+  const tags = new Map(deliveries.map(({ tag }) => [tag, reasons.get(tag) ?? '']));
+  await parkTags(database, tags, settings.SONAR_TAG_PARKED_MS);
+  const ids = deliveries.map((delivery) => delivery.event_id);
+  const tasks = await returnParked(database, token, ids);
+  parts.log.error({ operation: 'tag_parked', tags: Object.fromEntries(tags), tasks });
 }
 
 function messageOf(delivery: DeliveryRow, keys: MasterKeys): Buffer | undefined {

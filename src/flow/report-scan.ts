@@ -2,6 +2,7 @@
 import type { PlanReport, StepSummary } from '#sonar/contracts/activities.ts';
 import type { Database } from '#sonar/db/pool.ts';
 import { finalizationIsDueOf } from '#sonar/stores/finalizations.ts';
+import { parkedAmong } from '#sonar/stores/parked-tags.ts';
 import { settlementOf } from '#sonar/stores/settlement.ts';
 import type { StepRow } from '#sonar/stores/steps.ts';
 import { type TaskCount, taskCounts } from '#sonar/stores/task-counts.ts';
@@ -13,6 +14,13 @@ export const missingSecretsNote = (names: readonly string[]): string =>
   names.length === 0
     ? ''
     : `waits for ${names.map((name) => `secret "${name}"`).join(', ')}; set it with: sonar secret set ${names[0]}`;
+
+/** What an operator reads of tags that the broker refuses; empty where it refuses none. */
+export const parkedNote = (tags: readonly string[], parked: ReadonlyMap<string, string>): string =>
+  tags
+    .filter((tag) => parked.has(tag))
+    .map((tag) => `tag "${tag}" is ${parked.get(tag)}`)
+    .join('; ');
 
 export async function reportScan(
   parts: { database: Database; settings: Parameters<typeof scanMayBeStale>[2] },
@@ -31,8 +39,11 @@ export async function reportScan(
   ]);
   const closed = !settlement.open_steps && !settlement.open_expansions && !settlement.plan_due;
   const idle = !settlement.open_tasks && !settlement.unread;
-  const tagsOf = new Map(pass.definition?.steps.map((step) => [step.name, step.tags.join(', ')]));
-  const steps = [...pass.steps.values()].map((row) => summarize(row, counts, tagsOf.get(row.step) ?? ''));
+  const tagsOf = new Map(pass.definition?.steps.map((step) => [step.name, step.tags]));
+  const parked = await parkedAmong(database, [...tagsOf.values()].flat());
+  const steps = [...pass.steps.values()].map((row) =>
+    summarize(row, counts, tagsOf.get(row.step) ?? [], parked),
+  );
   return {
     status: scan.status,
     name: scan.name,
@@ -51,7 +62,12 @@ export async function reportScan(
   };
 }
 
-function summarize(row: StepRow, counts: readonly TaskCount[], tags: string): StepSummary {
+function summarize(
+  row: StepRow,
+  counts: readonly TaskCount[],
+  tags: readonly string[],
+  parked: ReadonlyMap<string, string>,
+): StepSummary {
   const of = (...statuses: string[]) =>
     counts
       .filter((count) => count.step === row.step && statuses.includes(count.status))
@@ -61,7 +77,8 @@ function summarize(row: StepRow, counts: readonly TaskCount[], tags: string): St
     .reduce((sum, count) => sum + count.tasks, 0);
   const starved = row.starved_since !== null && of('Pending') > 0;
   const notes = [
-    starved ? `starved: no live worker has ${tags === '' ? 'its tag' : tags}` : '',
+    starved ? `starved: no live worker has ${tags.join(', ') || 'its tag'}` : '',
+    parkedNote(tags, parked),
     missingSecretsNote(row.missing_secrets),
     row.refused > 0 ? `${row.refused} refused` : '',
     row.note ?? '',

@@ -233,6 +233,7 @@ function publisherServices(
     window: settings.SONAR_PUBLISH_WINDOW,
     queueType: settings.SONAR_QUEUE_TYPE,
     messageTtlMs: settings.SONAR_MESSAGE_TTL_MS,
+    parkMs: settings.SONAR_TAG_PARKED_MS,
   });
   const outbox = createLoop({
     name: 'outbox',

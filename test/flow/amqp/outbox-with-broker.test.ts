@@ -4,12 +4,14 @@ import type { DispatchMessage } from '#sonar/contracts/dispatch-message.ts';
 import { tagQueue } from '#sonar/contracts/names.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import { createLogger } from '#sonar/platform/logger.ts';
+import { parkedAmong } from '#sonar/stores/parked-tags.ts';
 import { createPuller } from '#sonar/transport/amqp-consumer.ts';
 import { createPublisher } from '#sonar/transport/amqp-publisher.ts';
 import { useClonedDatabase } from '../../fixtures/cloned-database.ts';
 import { eachLine } from '../../fixtures/definition-texts.ts';
 import { openLaboratory } from '../../fixtures/laboratory.ts';
 import { useObjectStore } from '../../fixtures/object-store.ts';
+import { seconds, timePasses } from '../../fixtures/passing-time.ts';
 import { query } from '../../fixtures/query.ts';
 
 const url = process.env.SONAR_TEST_AMQP_URL as string;
@@ -74,28 +76,37 @@ test('several publishers at once bring each message into its queue once', async 
   ).toEqual([{ confirmed: 100 }]);
 });
 
-test('events of a tag that cannot be declared wait with the reason; those of other tags go out', async () => {
+test('tasks of a tag that cannot be declared go back at once and are not placed there again; those of other tags go out', async () => {
   const [bad, good] = [freshTag(), freshTag()];
   await using operator = await broker(bad, good);
   await operator.channel.assertQueue(tagQueue(bad), { durable: true, messageTtl: 1 });
   const lab = await withDeliveries([bad, good], 5);
   const publisher = createPublisher(url, { log, parkMs: 1 });
   expect(await lab.publish(publisher)).toBe(10);
-  const waiting = await clone.database.rows<{ tag: string; error: string; waits: boolean }>(query`
-    select e.tag, q.last_error as error, q.available_at > clock_timestamp() as waits
-    from sonar.outbox_delivery_queue q join sonar.outbox_events e using (event_id)`);
-  expect(waiting).toHaveLength(5);
-  expect(waiting[0]).toEqual({
+  const parked = {
     tag: bad,
-    error: expect.stringMatching(/^parked: queue sonar\.tag\..* exists with other arguments/),
-    waits: true,
-  });
-  expect(new Set(waiting.map(({ tag }) => tag))).toEqual(new Set([bad]));
+    end_reason: 'recovered',
+    recovery_rule: 'tag_parked',
+    status: 'Pending',
+    tasks: 5,
+  };
+  const sent = { tag: good, end_reason: null, recovery_rule: null, status: 'Published', tasks: 5 };
+  expect(
+    await clone.database.rows(query`
+      select a.tag, a.end_reason, a.recovery_rule, t.status, count(*) as tasks from sonar.attempt a join sonar.task t using (task_id)
+      group by 1, 2, 3, 4 order by a.end_reason nulls last`),
+  ).toEqual([parked, sent]);
+  expect(await clone.database.rows(query`select event_id from sonar.outbox_delivery_queue`)).toEqual([]);
   expect((await operator.channel.checkQueue(tagQueue(good))).messageCount).toBe(5);
+  await lab.place();
+  expect(await lab.publish(publisher)).toBe(0);
+  const reasons = await parkedAmong(clone.database, [bad, good]);
+  expect([...reasons.keys()]).toEqual([bad]);
+  expect(reasons.get(bad)).toMatch(/^parked: queue sonar\.tag\..* exists with other arguments/);
   await operator.channel.deleteQueue(tagQueue(bad));
-  await clone.database.execute(
-    query`update sonar.outbox_delivery_queue set available_at = clock_timestamp()`,
-  );
+  await timePasses(clone.database, seconds(61));
+  await clone.database.execute(query`update sonar.worker_incarnation set pulsed_at = now()`);
+  await lab.place();
   expect(await lab.publish(publisher)).toBe(5);
   await publisher.close();
   expect((await operator.channel.checkQueue(tagQueue(bad))).messageCount).toBe(5);
