@@ -12,6 +12,9 @@ const path = process.env.SONAR_MODEL_PATH;
 
 test(
   `${runs} random stories of a scan agree with the reference model, and come to their end`,
-  () => runModel({ clone, objects }, { runs, seed, ...(path === undefined ? {} : { path }) }),
+  async () => {
+    const stories = runModel({ clone, objects }, { runs, seed, ...(path === undefined ? {} : { path }) });
+    await expect(stories).resolves.toBeUndefined();
+  },
   60_000 + runs * 5_000,
 );

@@ -200,7 +200,7 @@ async function pulse(
   const given = { listed, freeSlots: Math.max(0, worker.slots - listed.length), draining: shape.draining };
   const expected = pulsed(model, worker, given);
   const answer = await worker.worker.pulse({
-    attempts: listed as never,
+    attempts: listed,
     freeSlots: given.freeSlots,
     draining: given.draining,
   });

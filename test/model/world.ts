@@ -32,7 +32,7 @@ export async function startOf(
   delivery: string,
 ): Promise<string> {
   const answer = await world.lab.start(await storedAttempt(world.lab.database, attempt.id), worker.worker, {
-    deliveryId: delivery as DeliveryId,
+    deliveryId: delivery,
   });
   return answer.disposition;
 }

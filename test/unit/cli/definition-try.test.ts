@@ -31,7 +31,6 @@ steps:
 const run = (...words: string[]) => cli.run('definition', 'try', 'd.yaml', '--step', 'only', ...words);
 const json = async (...words: string[]) => {
   const outcome = await run('--json', ...words);
-  // oxlint-disable-next-line typescript/no-explicit-any -- what it is, is what the tests ask
   return { ...outcome, tried: JSON.parse(outcome.out || outcome.err) };
 };
 const records = 'read: {format: jsonl, record: domain, fields: {name: host}}';
