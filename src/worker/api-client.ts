@@ -26,7 +26,7 @@ import { messageOf } from '#sonar/platform/errors.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import type { Logger } from '#sonar/platform/logger.ts';
 import { signBody } from '#sonar/platform/signing.ts';
-import { bytesOf } from './response-bytes.ts';
+import { createPoster } from './http-post.ts';
 
 export type ApiOutcome<Answer> =
   | { kind: 'answer'; value: Answer }
@@ -44,6 +44,8 @@ export interface ApiClient {
   /** `body` is the stored text of a Result: what is sent again is the same to the byte. */
   result(credential: string, attemptId: string, body: string): Promise<ApiOutcome<ResultAnswer>>;
   release(credential: string, body: Release): Promise<ApiOutcome<ReleaseAnswer>>;
+  /** Closes the connections that are kept. */
+  close(): void;
 }
 
 const callTimeoutMs = 15_000;
@@ -78,6 +80,7 @@ export interface ApiClientOptions {
 
 export function createApiClient(options: ApiClientOptions): ApiClient {
   const { apiUrl, token, log, signal } = options;
+  const poster = createPoster();
   const base = apiUrl.replace(/\/+$/, '');
   /** Added to this machine's clock in signatures, after the api said that it differs. */
   let clockOffsetMs = 0;
@@ -90,18 +93,14 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
         call.credential === null
           ? {}
           : signBody(call.credential, newId(), new Date(Date.now() + clockOffsetMs), call.body);
-      const response = await fetch(base + call.path, {
-        method: 'POST',
-        body: call.body,
-        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}`, ...signed },
-        redirect: 'manual',
-        signal: AbortSignal.any([signal, AbortSignal.timeout(call.timeoutMs ?? callTimeoutMs)]),
-      });
-      status = response.status;
-      text = await boundedText(response);
+      ({ status, text } = await poster.post(
+        base + call.path,
+        { 'content-type': 'application/json', authorization: `Bearer ${token}`, ...signed },
+        call.body,
+        { signal, timeoutMs: call.timeoutMs ?? callTimeoutMs, maxAnswerBytes },
+      ));
     } catch (error) {
-      const cause = (error as { cause?: unknown } | null)?.cause;
-      return { kind: 'unreachable', reason: messageOf(cause ?? error), answered: false };
+      return { kind: 'unreachable', reason: messageOf(error), answered: false };
     }
     const parsed = parseJson(text);
     if (status >= 200 && status < 300) {
@@ -150,6 +149,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
   ) => call({ path: `/v1/attempts/${attemptId}/${step}`, body, credential, schema });
 
   return {
+    close: () => poster.close(),
     register: (body) =>
       call({
         path: '/v1/workers',
@@ -176,17 +176,6 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     release: (credential, body) =>
       attempt('release', body.attemptId, credential, JSON.stringify(body), releaseAnswerSchema),
   };
-}
-
-async function boundedText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of bytesOf(response)) {
-    size += chunk.length;
-    if (size > maxAnswerBytes) throw new Error(`the answer is larger than ${maxAnswerBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 function parseJson(text: string): unknown {

@@ -1,5 +1,5 @@
 // An attempt's folders, and its command with everything that is this machine's filled in.
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { failureCodes } from '#sonar/contracts/failure-codes.ts';
 import type { AttemptContext } from './attempt-context.ts';
@@ -41,7 +41,11 @@ export async function makeFolders(context: CommandContext): Promise<void> {
 
 /** Removes what the attempt left on this disk. */
 export async function clearWork(context: CommandContext): Promise<void> {
-  await removeTree(context.folders.root);
+  const { root, tmp } = context.folders;
+  // Most commands leave nothing, and to look for it costs more than to find that the folders are empty.
+  await rmdir(tmp)
+    .then(() => rmdir(root))
+    .catch(() => removeTree(root));
   if (takesStdout(context)) await rm(stdoutPath(context), { force: true });
 }
 

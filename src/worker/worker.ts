@@ -81,7 +81,7 @@ export function createWorker(config: WorkerConfig, parts: { log: Logger; puller?
   let bound: DrainBound | null = null;
   let ending: Promise<void> | null = null;
   let stops = 0;
-  const cleanups: (() => Promise<unknown>)[] = [];
+  const cleanups: (() => Promise<unknown>)[] = [async () => api.close()];
 
   async function cleanUp(): Promise<void> {
     for (let cleanup = cleanups.pop(); cleanup !== undefined; cleanup = cleanups.pop())
