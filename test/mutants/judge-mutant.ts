@@ -11,15 +11,43 @@ export type Verdict =
   /** Nothing can be said: the test was not found, or its file could not even be loaded. */
   | { kind: 'not_run'; reason: string };
 
+const longestTrouble = 2_000;
+
 interface Results {
   testResults: {
     message: string;
-    assertionResults: { fullName: string; status: string }[];
+    assertionResults: SeenTest[];
   }[];
+}
+
+interface SeenTest {
+  fullName: string;
+  status: string;
 }
 
 /** Runs the mutant's test in `folder`, which holds the broken copy. */
 export async function judgeMutant(folder: string, mutant: Mutant): Promise<Verdict> {
+  const { tests, trouble } = await runTests(folder, mutant, [
+    '--testNamePattern',
+    patternOf(mutant.testName),
+  ]);
+  const statuses = tests.filter(({ fullName }) => isNamedTest(mutant, fullName)).map(({ status }) => status);
+  if (statuses.includes('failed')) return { kind: 'caught' };
+  if (statuses.includes('passed')) return { kind: 'survived' };
+  return { kind: 'not_run', reason: trouble === '' ? 'no test has this name' : trouble };
+}
+
+/** The tests of the mutant's file that are green in `folder`, which holds the whole copy. */
+export async function greenTests(folder: string, mutant: Mutant): Promise<string[]> {
+  const { tests } = await runTests(folder, mutant, []);
+  return tests.filter(({ status }) => status === 'passed').map(({ fullName }) => fullName);
+}
+
+async function runTests(
+  folder: string,
+  { project, testFile }: Pick<Mutant, 'project' | 'testFile'>,
+  args: readonly string[],
+): Promise<{ tests: SeenTest[]; trouble: string }> {
   const outputs = mkdtempSync(join(tmpdir(), 'sonar-mutant-results-'));
   const outputFile = join(outputs, 'results.json');
   try {
@@ -30,30 +58,26 @@ export async function judgeMutant(folder: string, mutant: Mutant): Promise<Verdi
         '--json',
         `--outputFile=${outputFile}`,
         '--selectProjects',
-        mutant.project,
-        '--testNamePattern',
-        patternOf(mutant.testName),
+        project,
+        ...args,
         '--runTestsByPath',
-        mutant.testFile,
+        testFile,
       ],
       folder,
     );
-    return verdictOf(mutant, readResults(outputFile), jest.output);
+    const results = readResults(outputFile);
+    if (!results)
+      return { tests: [], trouble: `jest wrote no results: ${jest.output.slice(-longestTrouble)}` };
+    return {
+      tests: results.testResults.flatMap((file) => file.assertionResults),
+      trouble: results.testResults
+        .map((file) => file.message)
+        .join('\n')
+        .slice(0, longestTrouble),
+    };
   } finally {
     rmSync(outputs, { recursive: true, force: true });
   }
-}
-
-function verdictOf(mutant: Mutant, results: Results | undefined, output: string): Verdict {
-  if (!results) return { kind: 'not_run', reason: `jest wrote no results: ${output.slice(-2_000)}` };
-  const statuses = results.testResults
-    .flatMap((file) => file.assertionResults)
-    .filter(({ fullName }) => isNamedTest(mutant, fullName))
-    .map(({ status }) => status);
-  if (statuses.includes('failed')) return { kind: 'caught' };
-  if (statuses.includes('passed')) return { kind: 'survived' };
-  const message = results.testResults.map((file) => file.message).join('\n');
-  return { kind: 'not_run', reason: message === '' ? 'no test has this name' : message.slice(0, 2_000) };
 }
 
 function readResults(file: string): Results | undefined {

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { startStack } from '#sonar/stack/stack.ts';
 import { endGroupsOnSignals } from '../../scripts/process-group.ts';
 import { applyPatch, copyCheckout } from './checkout-copy.ts';
-import { judgeMutant, type Verdict } from './judge-mutant.ts';
-import { type Mutant, readMutants } from './mutant.ts';
+import { greenTests, judgeMutant, type Verdict } from './judge-mutant.ts';
+import { isNamedTest, type Mutant, readMutants } from './mutant.ts';
 
 const asked = process.argv.slice(2);
 const mutants = readMutants().filter(({ id }) => asked.length === 0 || asked.includes(id));
@@ -28,6 +28,8 @@ endGroupsOnSignals(5_000, end);
 for (const [name, value] of Object.entries(stack.env))
   process.env[`SONAR_TEST_${name.replace(/^SONAR_/, '')}`] = value;
 
+/** Green tests of each file while nothing is broken. */
+const greenOf = new Map<string, string[]>();
 let bad = 0;
 try {
   await using copy = await copyCheckout();
@@ -43,12 +45,13 @@ console.log(`${mutants.length - bad} of ${mutants.length} mutants caught`);
 process.exit(bad === 0 && mutants.length > 0 ? 0 : 1);
 
 async function tryMutant(folder: string, mutant: Mutant): Promise<Verdict> {
-  const whole = await judgeMutant(folder, mutant);
-  if (whole.kind !== 'survived')
-    return {
-      kind: 'not_run',
-      reason: whole.kind === 'caught' ? 'the test is red although nothing is broken' : whole.reason,
-    };
+  let green = greenOf.get(mutant.testFile);
+  if (green === undefined) {
+    green = await greenTests(folder, mutant);
+    greenOf.set(mutant.testFile, green);
+  }
+  if (!green.some((name) => isNamedTest(mutant, name)))
+    return { kind: 'not_run', reason: 'no green test has this name when nothing is broken' };
   await applyPatch(folder, mutant.patch);
   try {
     return await judgeMutant(folder, mutant);
