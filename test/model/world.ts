@@ -1,6 +1,6 @@
 // The real side of a run: the flows on a database of their own, and what lies outside of them (processes of workers,
 // a broker's queues), which only the model knows.
-import { type DeliveryId, type ScanId, type TaskId } from '#sonar/contracts/ids.ts';
+import type { ScanId, TaskId } from '#sonar/contracts/ids.ts';
 import type { Database } from '#sonar/db/pool.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import type { ScanRow } from '#sonar/stores/scans.ts';
