@@ -67,6 +67,9 @@ async function endedScan(lab: Laboratory, worker: LiveWorker, hash: string, name
   }
   await lab.plan(scan);
   expect(await lab.settle(scan)).toBe('Completed');
+  await clone.database.execute(query`
+    insert into sonar.missing_program (scan_id, step, incarnation_id, definition_revision, workspace_id, message)
+    values (${scan.scan_id}, 'each', ${worker.incarnationId}, 1, ${defaultWorkspace}, 'not on its PATH')`);
   return scan;
 }
 
