@@ -95,7 +95,7 @@ async function incompleteStepsOf(
 
 const rowsAtOnce = 1_000;
 // As a list does it: a page may be short of what was asked and still have a next.
-const examinedPerPage = 20_000;
+const examinedPerPage = 10_000;
 
 /** A page of differences after `after`; `wanted` says which. */
 export async function compareScans(

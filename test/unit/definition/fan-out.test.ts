@@ -94,7 +94,7 @@ test.each<[string, string[], string[]]>([
     'a group by a field that rows do not have',
     [single, 'foreach: {in: other.rows, group: adress}'],
     [
-      '13:38 steps.scan.foreach.group: rows of `other.rows` have no field `adress` | known: ip, host, hostnames, port, protocol, state, service, product, version, tunnel, extrainfo, title, cpes, scripts, url',
+      '13:38 steps.scan.foreach.group: rows of `other.rows` have no field `adress` | known: ip, host, hostnames, port, host_port, ip_port, protocol, state, service, product, version, tunnel, extrainfo, title, cpes, scripts, url',
     ],
   ],
   [

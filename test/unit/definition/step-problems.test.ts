@@ -70,7 +70,7 @@ describe('a step', () => {
         'foreach: {in: other.rows, pick: adress}',
         'command: [tool, "${item}"]',
       ],
-      '12:37 steps.scan.foreach.pick: rows of `other.rows` have no field `adress` | known: ip, host, hostnames, port, protocol, state, service, product, version, tunnel, extrainfo, title, cpes, scripts, url',
+      '12:37 steps.scan.foreach.pick: rows of `other.rows` have no field `adress` | known: ip, host, hostnames, port, host_port, ip_port, protocol, state, service, product, version, tunnel, extrainfo, title, cpes, scripts, url',
     ],
     [
       'that picks from lines',
