@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { SonarError } from '#sonar/platform/errors.ts';
-import { createLogger } from '#sonar/platform/logger.ts';
 import type { Tried } from '#sonar/trial/try-step.ts';
 import { type ExitCode, exitCodes } from '../exit-codes.ts';
 import { addGivenOptions, type GivenOptions } from '../given-options.ts';
@@ -56,6 +55,7 @@ async function tryHere(session: Session, file: string, options: TryOptions): Pro
   const { parseInputs, parseScope } = await import('../scan-inputs.ts');
   const { tryStep } = await import('#sonar/trial/try-step.ts');
   const { triedLines } = await import('../tried-lines.ts');
+  const { createLogger } = await import('#sonar/platform/logger.ts');
   const { removeTree } = await import('#sonar/worker/directories.ts');
   const definition = await compiledFile(file, workingDirectory);
   const step = stepOf(definition, options.step);
