@@ -56,6 +56,7 @@ async function tryHere(session: Session, file: string, options: TryOptions): Pro
   const { createLogger } = await import('#sonar/platform/logger.ts');
   const { tryStep } = await import('#sonar/trial/try-step.ts');
   const { triedLines } = await import('../tried-lines.ts');
+  const { createLogger } = await import('#sonar/platform/logger.ts');
   const { removeTree } = await import('#sonar/worker/directories.ts');
   const definition = await compiledFile(file, workingDirectory);
   const step = stepOf(definition, options.step);
