@@ -53,7 +53,6 @@ export function addDefinitionTryCommand(program: Command, run: Run): void {
 async function tryHere(session: Session, file: string, options: TryOptions): Promise<ExitCode> {
   const { workingDirectory, environment, onInterrupt } = session.surroundings;
   const { parseInputs, parseScope } = await import('../scan-inputs.ts');
-  const { createLogger } = await import('#sonar/platform/logger.ts');
   const { tryStep } = await import('#sonar/trial/try-step.ts');
   const { triedLines } = await import('../tried-lines.ts');
   const { createLogger } = await import('#sonar/platform/logger.ts');
