@@ -1,11 +1,13 @@
 // A reconciler's expansion in a process of its own: `expand-in-child.ts SCAN`. Says each batch that it committed, and
 // at the end what it held at most.
+
 import type { ScanId } from '#sonar/contracts/ids.ts';
 import { openDatabase } from '#sonar/db/pool.ts';
 import { settingsSchema } from '#sonar/platform/config.ts';
 import { createLogger } from '#sonar/platform/logger.ts';
 import { keepRevisions } from '#sonar/stores/revisions.ts';
 import { openObjectStore } from '#sonar/transport/object-store.ts';
+import { peakMemoryMb } from '../fixtures/peak-memory.ts';
 import { planToCompletion } from '../fixtures/scan-planning.ts';
 import { stackAddresses } from '../fixtures/stack-addresses.ts';
 
@@ -45,6 +47,6 @@ const parts = {
   log: createLogger('test', 'silent'),
 };
 const made = await planToCompletion(parts, process.argv[2] as ScanId);
-say({ made, residentMb: process.resourceUsage().maxRSS / 1024 });
+say({ made, residentMb: peakMemoryMb() });
 await opened.close();
 objects.close();

@@ -1,7 +1,9 @@
 // Run by memory.test.ts: generates input of a shape, reads it, and prints what came of it. By hand, with a file or
 // gigabytes: `node test/unit/readers/read-generated.ts json 1024`.
+
 import type { ReaderName } from '#sonar/definition/reader-catalog.ts';
 import { readerFor } from '#sonar/readers/registry.ts';
+import { peakMemoryMb } from '../../fixtures/peak-memory.ts';
 
 interface Shape {
   reader: ReaderName;
@@ -74,6 +76,6 @@ if (Object.hasOwn(shapes, name)) {
   for await (const { kind } of readerFor(spec).read(bytesOf(shape, Number(megabytes)), spec))
     counts[kind] += 1;
   const seconds = (performance.now() - start) / 1000;
-  const residentMb = process.resourceUsage().maxRSS / 1024;
+  const residentMb = peakMemoryMb();
   process.stdout.write(JSON.stringify({ ...counts, seconds, residentMb }));
 }
