@@ -263,9 +263,12 @@ test('the result of a recovered attempt is superseded, whenever it comes; the ne
   const [next] = await lab.published(scan);
   expect(next?.key_id).toBeDefined();
   expect(next?.attempt_id).not.toBe(attempt.attempt_id);
-  expect(
-    await lab.run(next!, successor, { found: { 'found.jsonl': '{"url":"http://b.example.com/"}' } }),
-  ).toBe('accepted');
+  await lab.start(next!, successor);
+  expect(await lab.accept(attempt, late)).toBe('superseded');
+  const own = await lab.result(next!, successor, {
+    found: { 'found.jsonl': '{"url":"http://b.example.com/"}' },
+  });
+  expect(await lab.accept(next!, own)).toBe('accepted');
   expect(await lab.accept(attempt, late)).toBe('superseded');
   await lab.finalize();
   expect(await clone.database.rows(query`select key from sonar.inventory`)).toEqual([

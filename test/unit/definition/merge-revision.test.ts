@@ -313,3 +313,13 @@ test('property: whatever is edited, what a scan runs always fits itself, and pin
     { numRuns: 300 },
   );
 });
+
+test('what the first task pinned is taken from there, and the rest from the step as it is now', () => {
+  const step = (foreach: string, command: string) =>
+    compiled(`  a: {tags: [t], foreach: {${foreach}}, command: [${command}, "\${item}"]}\n`);
+  const before = step('in: inputs.hosts', 'one');
+  const then = before.steps[0]!;
+  const now = step('in: inputs.hosts, unique: true', 'two').steps[0]!;
+  expect(then.foreach).not.toEqual(now.foreach);
+  expect(effectiveStep(now, pinsOf(then, before))).toEqual({ ...now, foreach: then.foreach });
+});
