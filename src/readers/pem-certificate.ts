@@ -1,5 +1,6 @@
 // Certificates that tools show as PEM: the fingerprint is the record's key, and few tools print it.
 import { createHash, X509Certificate } from 'node:crypto';
+import type { RecordDraft } from '#sonar/contracts/records.ts';
 import { storableText } from '#sonar/domain/records-storable.ts';
 
 export interface PemCertificate {
@@ -38,6 +39,27 @@ export function pemCertificate(pem: string): PemCertificate | null {
     names: namesOf(parsed?.subjectAltName),
   };
 }
+
+/** `more` are fields that the tool itself says of it. */
+export const pemCertificateDraft = (
+  shown: PemCertificate,
+  hosts: string[],
+  more: RecordDraft['fields'] = {},
+): RecordDraft => ({
+  type: 'certificate',
+  fields: {
+    sha256: shown.sha256,
+    subject: shown.subject,
+    subject_cn: shown.subjectCn,
+    issuer: shown.issuer,
+    issuer_cn: shown.issuerCn,
+    serial: shown.serial,
+    not_before: shown.notBefore,
+    not_after: shown.notAfter,
+    ...more,
+  },
+  sets: { names: shown.names, hosts },
+});
 
 function parse(der: Buffer): X509Certificate | null {
   try {

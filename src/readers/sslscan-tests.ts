@@ -6,7 +6,7 @@ import { safeSample } from '#sonar/domain/records-storable.ts';
 import { portOf, textOf, textsOf } from './field-values.ts';
 import { HostsEvents } from './hosts-events.ts';
 import { type HostsSink, valueOf } from './hosts-xml.ts';
-import { type PemCertificate, pemCertificate } from './pem-certificate.ts';
+import { type PemCertificate, pemCertificate, pemCertificateDraft } from './pem-certificate.ts';
 import { domainOf, hostOf, ipOf, portNames } from './places.ts';
 import { addressDraft, domainDraft, serviceDraft } from './record-drafts.ts';
 import { type SslscanFlaw, type SslscanTest, sslscanFlaws } from './sslscan-flaws.ts';
@@ -161,22 +161,11 @@ function recordsOf(test: SslscanTest, row: Row, shown: PemCertificate | null): R
   ];
 }
 
-const certificateDraft = (test: SslscanTest, row: Row, shown: PemCertificate): RecordDraft => ({
-  type: 'certificate',
-  fields: {
-    sha256: shown.sha256,
-    subject: shown.subject,
-    subject_cn: shown.subjectCn,
-    issuer: shown.issuer,
-    issuer_cn: shown.issuerCn,
-    serial: shown.serial,
-    not_before: shown.notBefore,
-    not_after: shown.notAfter,
+const certificateDraft = (test: SslscanTest, row: Row, shown: PemCertificate): RecordDraft =>
+  pemCertificateDraft(shown, textsOf(row.host), {
     ...(test.certificate['self-signed'] === undefined ? {} : { self_signed: row.self_signed ?? null }),
     ...(test.certificate.expired === undefined ? {} : { expired: row.expired ?? null }),
-  },
-  sets: { names: shown.names, hosts: textsOf(row.host) },
-});
+  });
 
 function findingDraft({ rule, name, severity, evidence }: SslscanFlaw, row: Row): RecordDraft {
   const { host = null, ip = null, port = null, ip_port: byAddress = null, host_port: byName = null } = row;

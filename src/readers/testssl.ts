@@ -2,7 +2,7 @@
 import type { JsonValue, Row } from '#sonar/contracts/definition.ts';
 import type { RecordDraft } from '#sonar/contracts/records.ts';
 import { objectsOf, portOf, textOf, textsOf, withRest } from './field-values.ts';
-import { pemCertificate } from './pem-certificate.ts';
+import { pemCertificate, pemCertificateDraft } from './pem-certificate.ts';
 import { hostOf, ipOf, portNames, withPort } from './places.ts';
 import { addressDraft, domainDraft, serviceDraft } from './record-drafts.ts';
 import { type Tool, type ToolRow, toolReader } from './tool-reader.ts';
@@ -112,20 +112,7 @@ function certificateDrafts(check: Check): RecordDraft[] {
   const shown = pemCertificate(check.finding);
   if (shown === null) return [];
   return [
-    {
-      type: 'certificate',
-      fields: {
-        sha256: shown.sha256,
-        subject: shown.subject,
-        subject_cn: shown.subjectCn,
-        issuer: shown.issuer,
-        issuer_cn: shown.issuerCn,
-        serial: shown.serial,
-        not_before: shown.notBefore,
-        not_after: shown.notAfter,
-      },
-      sets: { names: shown.names, hosts: textsOf(check.host) },
-    },
+    pemCertificateDraft(shown, textsOf(check.host)),
     ...serviceDraft(check, { tls: true, certificate: shown.sha256 }),
   ];
 }
