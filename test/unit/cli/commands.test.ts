@@ -1,20 +1,16 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ScanStatus } from '#sonar/contracts/states.ts';
-import { CommandLine } from './command-line.ts';
-import { problem, route, ScriptedApi } from './scripted-api.ts';
+import type { CommandLine } from './command-line.ts';
+import { problem, route, type ScriptedApi } from './scripted-api.ts';
+import { useScriptedCli } from './scripted-cli.ts';
 import { scanDetail, scanIds, scanView, stepView, taskView } from './views.ts';
 
+const scripted = useScriptedCli();
 let api: ScriptedApi;
 let cli: CommandLine;
-beforeEach(async () => {
-  api = await new ScriptedApi(() => problem(404, 'not_found', 'nothing scripted')).start();
-  cli = new CommandLine();
-  cli.environment = { SONAR_API_URL: api.url, SONAR_TOKEN: 'secret-token' };
-});
-afterEach(async () => {
-  await api.stop();
-  cli.remove();
+beforeEach(() => {
+  ({ api, cli } = scripted);
 });
 
 test.each<[ScanStatus, number]>([

@@ -1,18 +1,14 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CommandLine } from './command-line.ts';
-import { problem, route, ScriptedApi } from './scripted-api.ts';
+import type { CommandLine } from './command-line.ts';
+import { problem, route, type ScriptedApi } from './scripted-api.ts';
+import { useScriptedCli } from './scripted-cli.ts';
 
+const scripted = useScriptedCli();
 let api: ScriptedApi;
 let cli: CommandLine;
-beforeEach(async () => {
-  api = await new ScriptedApi(() => problem(404, 'not_found', 'nothing scripted')).start();
-  cli = new CommandLine();
-  cli.environment = { SONAR_API_URL: api.url, SONAR_TOKEN: 'secret-token' };
-});
-afterEach(async () => {
-  await api.stop();
-  cli.remove();
+beforeEach(() => {
+  ({ api, cli } = scripted);
 });
 
 describe('faults name the thing and the way out', () => {

@@ -1,17 +1,13 @@
-import { CommandLine } from './command-line.ts';
-import { problem, route, ScriptedApi } from './scripted-api.ts';
+import type { CommandLine } from './command-line.ts';
+import { route, type ScriptedApi } from './scripted-api.ts';
+import { useScriptedCli } from './scripted-cli.ts';
 import { scanIds, scanView } from './views.ts';
 
+const scripted = useScriptedCli();
 let api: ScriptedApi;
 let cli: CommandLine;
-beforeEach(async () => {
-  api = await new ScriptedApi(() => problem(404, 'not_found', 'nothing scripted')).start();
-  cli = new CommandLine();
-  cli.environment = { SONAR_API_URL: api.url, SONAR_TOKEN: 'secret-token' };
-});
-afterEach(async () => {
-  await api.stop();
-  cli.remove();
+beforeEach(() => {
+  ({ api, cli } = scripted);
 });
 
 const item = {
