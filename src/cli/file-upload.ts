@@ -27,7 +27,7 @@ const putsAtOnce = 8;
  */
 export async function uploadDefinitionFiles(
   client: ApiClient,
-  definition: Definition,
+  definition: Pick<Definition, 'files'>,
   definitionFile: string,
 ): Promise<UploadedFiles> {
   const uploaded: UploadedFiles = {};

@@ -63,7 +63,7 @@ export function createPuller(url: string, tags: readonly string[], options: Pull
     } catch (error) {
       const code = amqpCode(error);
       if (code !== 404 && code !== 403 && code !== 405) throw error;
-      missingUntil.set(tag, Date.now() + missingMs);
+      missingUntil.set(tag, performance.now() + missingMs);
       const details = { operation: 'queue_unavailable', queue: tagQueue(tag), reason: messageOf(error) };
       if (code === 404) log.debug(details, 'no such queue yet; it counts as empty');
       else log.warn(details, 'this login may not read the queue; ask for its permission');
@@ -101,7 +101,7 @@ export function createPuller(url: string, tags: readonly string[], options: Pull
     for (let looked = 0; looked < tags.length && !signal.aborted; looked += 1) {
       const tag = tags[cursor % tags.length] as string;
       cursor += 1;
-      if ((missingUntil.get(tag) ?? 0) > Date.now()) continue;
+      if ((missingUntil.get(tag) ?? 0) > performance.now()) continue;
       const delivery = await getFrom(tag, signal);
       if (delivery !== null) return delivery;
     }

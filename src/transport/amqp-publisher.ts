@@ -77,7 +77,7 @@ export function createPublisher(url: string, options: PublisherOptions): Publish
     if (declared.epoch !== session.epoch)
       declared = { epoch: session.epoch, exchanges: false, tags: new Set() };
     const left = parked.get(tag);
-    if (left !== undefined && left.until > Date.now()) return left.reason;
+    if (left !== undefined && left.until > performance.now()) return left.reason;
     if (declared.tags.has(tag)) return null;
     let refusal: string | null = null;
     if (!declared.exchanges) {
@@ -92,7 +92,7 @@ export function createPublisher(url: string, options: PublisherOptions): Publish
       declared.tags.add(tag);
       return null;
     }
-    parked.set(tag, { reason: `parked: ${refusal}`, until: Date.now() + parkMs });
+    parked.set(tag, { reason: `parked: ${refusal}`, until: performance.now() + parkMs });
     return `parked: ${refusal}`;
   }
 

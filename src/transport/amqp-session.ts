@@ -88,7 +88,8 @@ export function createAmqpSession(url: string, log: Logger): AmqpSession {
       log.debug({ operation: 'broker_connected', address, epoch }, 'connected');
       return model;
     } catch (error) {
-      notBefore = Date.now() + jittered(backoffMs(failures, firstBackoffMs, maxBackoffMs), Math.random());
+      notBefore =
+        performance.now() + jittered(backoffMs(failures, firstBackoffMs, maxBackoffMs), Math.random());
       failures += 1;
       const refused = amqpCode(error) === 403 || /ACCESS[_-]REFUSED/.test(messageOf(error));
       throw new SonarError(
@@ -104,7 +105,7 @@ export function createAmqpSession(url: string, log: Logger): AmqpSession {
   async function model(signal?: AbortSignal): Promise<ChannelModel> {
     if (closed) throw new SonarError('unreachable', `the session with ${address} is closed`);
     if (connection !== null) return connection;
-    const waitMs = notBefore - Date.now();
+    const waitMs = notBefore - performance.now();
     if (waitMs > 0) await pause(waitMs, signal);
     if (signal?.aborted)
       throw new SonarError('unreachable', `the wait for the broker at ${address} was given up`);

@@ -14,6 +14,8 @@ export interface Member {
   readonly process: SupervisedProcess;
   /** By the service they lead to. */
   readonly links: Partial<Record<ServiceName, Link>>;
+  /** Says how far its clock is off. */
+  readonly clock: string;
   /** Of a worker: its way to the apis. */
   readonly relay: CallbackRelay | undefined;
 }

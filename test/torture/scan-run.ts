@@ -37,7 +37,8 @@ export function runScans(
     try {
       await pause(scan.atMs, signal);
       signal.throwIfAborted();
-      run.id = await operator.start(scan.shape.name, scan.ref, { scan: scan.ref, ...scan.inputs });
+      if (scan.shape.ownDefinition) await operator.define(scan.shape, scan.definition);
+      run.id = await operator.start(scan.definition, scan.ref, { scan: scan.ref, ...scan.inputs });
       await scan.operate?.(operator, run.id, scan.ref);
       const { status } = await operator.ended(run.id);
       run.ended = true;

@@ -35,6 +35,7 @@ export const faultWeights = {
   callbacks_late: 2,
   callbacks_unanswered: 2,
   messages_duplicated: 3,
+  step_clock: 3,
 } as const;
 export type FaultKind = keyof typeof faultWeights;
 

@@ -1,5 +1,6 @@
 // The whole of Sonar under torture: a stack of its own, two of every role, four workers, and a link wherever one
 // process talks to another.
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ApiClient, createApiClient } from '#sonar/cli/api-client.ts';
 import { chooseApiPort } from '#sonar/cli/api-port.ts';
@@ -8,6 +9,7 @@ import { pause } from '#sonar/platform/wait.ts';
 import { createLocalToken } from '#sonar/roles/bootstrap.ts';
 import { type Stack, type StackEvent, startStack } from '#sonar/stack/stack.ts';
 import { ApiPool, type CallbackRelay, openCallbackRelay } from './callback-relay.ts';
+import { clockArguments, clockVariable } from './clock-file.ts';
 import { type Link, openLink } from './link.ts';
 import { type Member, type RoleKind, type ServiceName, signalProcess } from './members.ts';
 import { openPatientDatabase, type PatientDatabase } from './patient-database.ts';
@@ -89,11 +91,21 @@ async function assemble(
     return link;
   };
 
+  const clocks = join(options.directory, 'clocks');
+  mkdirSync(clocks);
+  const clockOf = (name: string): string => join(clocks, name);
+
   const members: Member[] = [];
   for (const kind of roleKinds)
     for (const number of [1, 2])
       members.push(
-        await startRole(stack, { kind, name: `${kind}-${number}`, port: apiPorts[number - 1] ?? 0, linkTo }),
+        await startRole(stack, {
+          kind,
+          name: `${kind}-${number}`,
+          port: apiPorts[number - 1] ?? 0,
+          clock: clockOf(`${kind}-${number}`),
+          linkTo,
+        }),
       );
   const own = await relayTo('operator>api');
   const client = createApiClient(
@@ -111,7 +123,14 @@ async function assemble(
   });
   for (const plan of workerPlans)
     members.push(
-      await startWorker(stack, { plan, workerToken, directory: options.directory, relayTo, linkTo }),
+      await startWorker(stack, {
+        plan,
+        workerToken,
+        directory: options.directory,
+        clock: clockOf(plan.name),
+        relayTo,
+        linkTo,
+      }),
     );
   await reached('every worker has pulsed', options.signal, async () => {
     const { items } = await client.workers.take({}, 100);
@@ -163,7 +182,13 @@ const throughPort = (url: string, port: number): string => {
 
 async function startRole(
   stack: Stack,
-  role: { kind: RoleKind; name: string; port: number; linkTo(name: string, port: number): Promise<Link> },
+  role: {
+    kind: RoleKind;
+    name: string;
+    port: number;
+    clock: string;
+    linkTo(name: string, port: number): Promise<Link>;
+  },
 ): Promise<Member> {
   const ports = portsOf(stack);
   const links: Partial<Record<ServiceName, Link>> = {};
@@ -175,7 +200,7 @@ async function startRole(
   const words = ['serve', '--role', role.kind, '--host', host];
   const process = await launch(
     stack,
-    role.name,
+    role,
     role.kind === 'api' ? [...words, '--port', String(role.port)] : words,
     {
       ...stack.env,
@@ -186,7 +211,7 @@ async function startRole(
       SONAR_TEMPORAL_ADDRESS: `${host}:${port('temporal')}`,
     },
   );
-  return { name: role.name, kind: role.kind, process, links, relay: undefined };
+  return { name: role.name, kind: role.kind, process, links, clock: role.clock, relay: undefined };
 }
 
 async function startWorker(
@@ -195,6 +220,7 @@ async function startWorker(
     plan: WorkerPlan;
     workerToken: string;
     directory: string;
+    clock: string;
     relayTo(name: string): Promise<CallbackRelay>;
     linkTo(name: string, port: number): Promise<Link>;
   },
@@ -205,7 +231,7 @@ async function startWorker(
   const words = ['worker', 'start', '--name', name, '--tags', tags.join(',')];
   const process = await launch(
     stack,
-    name,
+    { name, clock: worker.clock },
     [...words, '--slots', String(slots), '--dir', join(worker.directory, 'workers')],
     {
       SONAR_API_URL: `http://${host}:${relay.port}`,
@@ -213,18 +239,24 @@ async function startWorker(
       SONAR_AMQP_URL: throughPort(stack.env.SONAR_AMQP_URL, broker.port),
     },
   );
-  return { name, kind: 'worker', process, links: { rabbitmq: broker }, relay };
+  return { name, kind: 'worker', process, links: { rabbitmq: broker }, clock: worker.clock, relay };
 }
 
-const launch = (stack: Stack, name: string, words: readonly string[], env: Record<string, string>) =>
+const launch = (
+  stack: Stack,
+  { name, clock }: { name: string; clock: string },
+  words: readonly string[],
+  env: Record<string, string>,
+) =>
   stack.supervise({
     name,
     command: process.execPath,
-    args: ['--disable-warning=ExperimentalWarning', entry, ...words],
+    args: ['--disable-warning=ExperimentalWarning', ...clockArguments, entry, ...words],
     env: {
       PATH: process.env.PATH ?? '',
       HOME: process.env.HOME ?? '',
       SONAR_TEST_RUN: process.env.SONAR_TEST_RUN ?? '',
+      [clockVariable]: clock,
       ...env,
     },
   });

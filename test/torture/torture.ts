@@ -11,7 +11,7 @@ import type { TortureOptions } from './options.ts';
 import type { Finding } from './oracle/finding.ts';
 import { seededRandom } from './random.ts';
 import { runScans } from './scan-run.ts';
-import { definitionOf, planScans } from './scans/catalog.ts';
+import { planScans } from './scans/catalog.ts';
 import { Operator } from './scans/operator.ts';
 import { planFaults } from './schedule.ts';
 import { settled } from './settling.ts';
@@ -59,7 +59,11 @@ async function tortureOf(system: TortureSystem, run: TortureRun): Promise<Tortur
   const forMs = options.minutes * 60_000;
   const plannedFaults = planFaults(random, forMs, options.kinds);
   const plannedScans = planScans(random, options.scans, forMs * startsWithin);
-  const places = { ledger: join(directory, 'ledger'), marks: join(directory, 'marks') };
+  const places = {
+    ledger: join(directory, 'ledger'),
+    marks: join(directory, 'marks'),
+    files: join(directory, 'files'),
+  };
   mkdirSync(places.marks, { recursive: true });
   const runs = watchCommandRuns(places.ledger);
   const helpers = watchHelpers(system.members);
@@ -68,9 +72,9 @@ async function tortureOf(system: TortureSystem, run: TortureRun): Promise<Tortur
   const late = new AbortController();
   try {
     const operating = AbortSignal.any([signal, late.signal]);
-    const operator = new Operator(system.client, places.marks, operating);
+    const operator = new Operator(system.client, places, operating);
     for (const shape of new Set(plannedScans.map((scan) => scan.shape)))
-      await operator.apply(definitionOf(shape, places));
+      if (!shape.ownDefinition) await operator.define(shape, shape.name);
     say(`up: ${plannedScans.length} scans and ${plannedFaults.length} faults in ${options.minutes} min`);
     const scans = runScans(plannedScans, operator, operating, say);
     const copies = createDispatchCopies(system.stack.env.SONAR_AMQP_URL);
@@ -83,7 +87,7 @@ async function tortureOf(system: TortureSystem, run: TortureRun): Promise<Tortur
     await settled(scans.over, system.database, options.settleMinutes * 60_000, signal);
     late.abort();
     signal.throwIfAborted();
-    const verdict = await judge({ system, scans, runs, helpers, disturbances }, signal);
+    const verdict = await judge({ directory, system, scans, runs, helpers, disturbances }, signal);
     return { faults: done, scans: scans.all.length, ...verdict };
   } finally {
     late.abort();

@@ -6,6 +6,7 @@ import type { Disturbances } from './disturbances.ts';
 import type { HelperWatch } from './helper-watch.ts';
 import { judgeCommands } from './oracle/command-truth.ts';
 import type { Finding } from './oracle/finding.ts';
+import { shownSecrets } from './oracle/hidden-text.ts';
 import {
   leftInBroker,
   leftInDatabase,
@@ -22,6 +23,8 @@ const quietWithinMs = 60_000;
 const quietPollMs = 1_000;
 
 export interface Evidence {
+  /** Of the run: everything that anybody wrote is below it. */
+  directory: string;
   system: TortureSystem;
   scans: ScanRuns;
   runs: CommandRuns;
@@ -67,6 +70,8 @@ export async function judge(
       ...helpers.left().map((pid): Finding => ({ kind: 'leaked', what: `helper process ${pid} runs on` })),
     ])),
   );
+  const hidden = scans.all.flatMap(({ planned }) => planned.hidden ?? []);
+  findings.push(...(await shownSecrets(evidence.directory, hidden)));
   return { tasks, findings };
 }
 

@@ -35,6 +35,15 @@ case $verb in
     sleep "$seconds"
     [ -e "$MARKS/gate-$SCAN" ] || finish 4
     say "$item" ;;
+  wait)
+    # A worker that dies takes this with it; nobody waits for ever.
+    for _ in $(seq 1200); do
+      [ -e "$MARKS/gate-$SCAN" ] && break
+      sleep 0.5
+    done
+    sleep "$seconds"
+    say "$item" ;;
+  secret) sleep "$seconds"; say "$(printf '%s\n' "$TOKEN" | sha256sum | cut -c 1-16)" ;;
   hang) say "$item"; sleep 3600 ;;
   poison) sleep "$seconds"; printf 'neither a row nor a record\n' ;;
   list)

@@ -1,5 +1,6 @@
 import type { FaultKind } from '../schedule.ts';
 import { workerPlans } from '../settings.ts';
+import { stepClock } from './clock-faults.ts';
 import { type Fault, lasting } from './fault-context.ts';
 import { cutMember, cutService, holdMember, partMember, slowService, tampering } from './network-faults.ts';
 import {
@@ -52,4 +53,5 @@ export const faults: Record<FaultKind, Fault> = {
   callbacks_unanswered: tampering('unanswered'),
   messages_duplicated: ({ copies, signal }, planned) =>
     copies.duplicate(tags, lasting(planned, 2_000, 6_000), planned.part, signal),
+  step_clock: stepClock,
 };

@@ -211,4 +211,30 @@ const empty: Shape = {
   }),
 };
 
-export const fanOutShapes: readonly Shape[] = [single, lines, many, chain, rows, split, empty];
+/** A file that comes with the definition, and is kept by the workers. */
+const files: Shape = {
+  name: 'files',
+  inputs: { items: '{type: lines, required: true}' },
+  files: { words: `${numbered(200, 'word').join('\n')}\n` },
+  steps: `
+  each:
+    tags: [shared]
+    foreach: {in: inputs.items}
+    command: ${act('digest', 'each', '${item}', '0.2', '${file.words}')}
+    ${says}
+`,
+  plan: (_scan, random) => {
+    const items = numbered(random.between(3, 8));
+    const digest = digestOf(numbered(200, 'word'));
+    return {
+      inputs: { items },
+      expects: {
+        ends: ['Completed'],
+        tasks: items.map((item) => completed('each', item, [digest])),
+        together: {},
+      },
+    };
+  },
+};
+
+export const fanOutShapes: readonly Shape[] = [single, lines, many, chain, rows, split, empty, files];

@@ -1,31 +1,57 @@
 // Who starts scans and gives commands while everything breaks: asks again until there is an answer, as people do.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { ApiClient } from '#sonar/cli/api-client.ts';
+import { uploadDefinitionFiles } from '#sonar/cli/file-upload.ts';
 import type { ScanDetail } from '#sonar/contracts/scan-api.ts';
 import { isScanOpen } from '#sonar/domain/scan-states.ts';
 import { isSonarError } from '#sonar/platform/errors.ts';
 import { pause } from '#sonar/platform/wait.ts';
+import { definitionOf, type Places } from './definition-text.ts';
+import type { Shape } from './shape.ts';
 
 const againMs = 500;
 const pollMs = 1_000;
 
 export class Operator {
   readonly #client: ApiClient;
-  readonly #marks: string;
+  readonly #places: Places;
   readonly #signal: AbortSignal;
 
-  constructor(client: ApiClient, marks: string, signal: AbortSignal) {
+  constructor(client: ApiClient, places: Places, signal: AbortSignal) {
     this.#client = client;
-    this.#marks = marks;
+    this.#places = places;
     this.#signal = signal;
   }
 
   /** The folder whose files tell commands what to do. */
   get marks(): string {
-    return this.#marks;
+    return this.#places.marks;
   }
 
-  apply(definition: string): Promise<unknown> {
-    return this.#asked(() => this.#client.applyDefinition(definition));
+  /** Makes a revision, with its files. @returns its number; the same text again is the same revision. */
+  async define(shape: Shape, name: string, steps = shape.steps): Promise<number> {
+    const folder = join(this.#places.files, shape.name);
+    mkdirSync(folder, { recursive: true });
+    const written = Object.entries(shape.files ?? {}).map(([file, content]) => {
+      writeFileSync(join(folder, file), content);
+      return [file, { path: file, kind: 'file' as const, digest: '' }] as const;
+    });
+    const files = { files: Object.fromEntries(written) };
+    const text = definitionOf({ ...shape, steps }, this.#places, name);
+    const { revision } = await this.#asked(async () =>
+      this.#client.applyDefinition(
+        text,
+        written.length === 0
+          ? undefined
+          : await uploadDefinitionFiles(this.#client, files, join(folder, 'definition.yaml')),
+      ),
+    );
+    return revision;
+  }
+
+  async setSecret(name: string, value: string): Promise<void> {
+    await this.#asked(() => this.#client.setSecret(name, value));
   }
 
   async start(
@@ -68,12 +94,21 @@ export class Operator {
     await this.#unlessEnded(() => this.#client.cancelScan(scanId));
   }
 
-  /** A retry whose answer was lost has reopened the scan: it is not asked for twice. */
-  async retry(scanId: string): Promise<void> {
+  retry(scanId: string): Promise<void> {
+    return this.#reopen(scanId, () => this.#client.retryScan(scanId));
+  }
+
+  /** Reads every poisoned result of an ended scan again. */
+  repair(scanId: string): Promise<void> {
+    return this.#reopen(scanId, () => this.#client.repairAll(scanId));
+  }
+
+  /** A command whose answer was lost has reopened the scan: it is not given twice. */
+  async #reopen(scanId: string, ask: () => Promise<unknown>): Promise<void> {
     const before = (await this.look(scanId)).generation;
     for (;;) {
       try {
-        await this.#client.retryScan(scanId);
+        await ask();
         return;
       } catch {
         this.#signal.throwIfAborted();

@@ -8,6 +8,10 @@ export interface Shape {
   name: string;
   /** The text of the definition's steps, indented by two. */
   steps: string;
+  /** Each scan has a definition of its own, named like the scan, which its operator may revise. */
+  ownDefinition?: true;
+  /** Files that are uploaded with the definition: name and content. */
+  files?: Readonly<Record<string, string>>;
   /** Declarations of inputs besides `scan`, which every definition has. */
   inputs: Record<string, string>;
   plan(scan: string, random: Random): ScanPlan;
@@ -18,7 +22,12 @@ export interface ScanPlan {
   expects: Expectation;
   /** What its operator does between start and end; resolves when the scan may be waited for. */
   operate?(operator: Operator, scanId: string, scan: string): Promise<void>;
+  /** Text that may stand in no file of the whole run, neither in a log nor in the data of a service. */
+  hidden?: string;
 }
+
+/** Stands in steps for the name of the definition. */
+export const ownName = 'OWN_NAME';
 
 /** The argument list of a step. */
 export const act = (verb: string, step: string, item: string, seconds: string, file?: string): string =>

@@ -2,7 +2,8 @@
 import { compileDefinition } from '#sonar/definition/compile.ts';
 import { differences } from '../../torture/oracle/finding.ts';
 import { seededRandom } from '../../torture/random.ts';
-import { definitionOf, planScans, shapes } from '../../torture/scans/catalog.ts';
+import { planScans, shapes } from '../../torture/scans/catalog.ts';
+import { definitionOf } from '../../torture/scans/definition-text.ts';
 import { type FaultKind, faultWeights, planFaults } from '../../torture/schedule.ts';
 
 const kinds = Object.keys(faultWeights) as FaultKind[];
@@ -33,7 +34,7 @@ test('as many scans as there are shapes have each of them', () => {
 });
 
 test('every shape is a definition', () => {
-  const places = { ledger: '/ledger', marks: '/marks' };
+  const places = { ledger: '/ledger', marks: '/marks', files: '/files' };
   const faults = shapes.flatMap((shape) => {
     const compiled = compileDefinition(definitionOf(shape, places));
     return compiled.ok ? [] : compiled.problems;
