@@ -13,7 +13,7 @@ afterAll(async () => {
 });
 
 test('after two minutes of faults nothing is lost, doubled, stuck or left behind', async () => {
-  const words = ['--minutes', '2', '--scans', '14', '--seed', '4', '--settle-minutes', '3', '--json'];
+  const words = ['--minutes', '2', '--scans', '18', '--seed', '4', '--settle-minutes', '3', '--json'];
   const running = spawn(
     process.execPath,
     [join(checkout, 'bin', 'run.mjs'), 'test/torture/main.ts', ...words],
@@ -29,7 +29,7 @@ test('after two minutes of faults nothing is lost, doubled, stuck or left behind
   const last = result.trim().split('\n').at(-1) || '{}';
   // What differed, and the schedule, are in the progress: it is shown when the test fails.
   expect({ ...(JSON.parse(last) as object), progress }).toMatchObject({
-    scans: 14,
+    scans: 18,
     lost: 0,
     duplicated: 0,
     stuck: 0,

@@ -20,6 +20,17 @@ test.each(mutants)('$id applies to the code as it is, and names a test that is t
   expect(readFileSync(join(root, mutant.testFile), 'utf8')).toContain(lastWordsOf(mutant));
 });
 
+test('the table of promises names every mutant, and no other', () => {
+  const table = readFileSync(join(root, 'docs/reliability.md'), 'utf8');
+  const cells = table
+    .split('\n')
+    .flatMap((line) => /^\| .* \| .* \| .* \| (?<mutants>.*) \|$/.exec(line)?.groups?.mutants ?? []);
+  const named = cells.flatMap((cell) =>
+    [...cell.matchAll(/`(?<id>[a-z-]+)`/g)].map((match) => match.groups?.id),
+  );
+  expect(new Set(named)).toEqual(new Set(mutants.map(({ id }) => id)));
+});
+
 test('a name that ends in … stands for all names that begin so', () => {
   const mutant = { testName: 'a placer…' } as Mutant;
   expect(isNamedTest(mutant, 'a placer at once')).toBe(true);

@@ -134,6 +134,7 @@ function judgeObservations(
 ): Finding[] {
   const findings: Finding[] = [];
   const expected = expectedByName(planned);
+  const accepted = new Map(tasks.map((task) => [task.task_id, task.accepted_attempt_id]));
   const key = (step: string, said: string, partial: boolean): string =>
     `http://127.0.0.1/${planned.ref}/${step}/${said}${partial ? ' (partial)' : ''}`;
   const right: string[] = Object.entries(planned.expects.together).flatMap(([step, said]) =>
@@ -146,17 +147,28 @@ function judgeObservations(
   }
   const { missing, extra } = differences(
     right,
-    observations.map((one) => `${one.key}${one.partial ? ' (partial)' : ''}`),
+    // What was made anew may have been seen before: those observations stay, and are nobody's but their attempt's.
+    observations
+      .filter((one) => accepted.has(one.task_id))
+      .map((one) => `${one.key}${one.partial ? ' (partial)' : ''}`),
   );
   for (const name of missing) findings.push({ kind: 'lost', what: `${where} lacks the observation ${name}` });
   for (const name of extra)
     findings.push({ kind: 'duplicated', what: `${where} has one observation ${name} too many` });
-  const accepted = new Map(tasks.map((task) => [task.task_id, task.accepted_attempt_id]));
   for (const one of observations)
     if (accepted.has(one.task_id) && accepted.get(one.task_id) !== one.attempt_id)
       findings.push({
         kind: 'duplicated',
         what: `${where}: ${one.key} was observed by attempt ${one.attempt_id} of task ${one.task_id}, whose accepted attempt is ${accepted.get(one.task_id) ?? 'none'}`,
+      });
+  const observers = new Map<string, Set<string>>();
+  for (const { task_id: task, attempt_id: attempt } of observations)
+    observers.set(task, (observers.get(task) ?? new Set()).add(attempt));
+  for (const [task, attempts] of observers)
+    if (attempts.size > 1)
+      findings.push({
+        kind: 'duplicated',
+        what: `${where}: task ${task} has observations of attempts ${[...attempts].join(' and ')}`,
       });
   return findings;
 }
