@@ -29,6 +29,7 @@ export function attemptView(row: AttemptViewRow): AttemptView {
     startedAt: row.started_at,
     endedAt: row.ended_at,
     endReason: row.end_reason,
+    endDetail: row.end_detail,
     accepted: row.accepted,
     outcome: outcomes.find((outcome) => outcome === row.outcome) ?? null,
     exitCode,

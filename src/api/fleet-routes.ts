@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { pageQuerySchema, workerListSchema } from '#sonar/contracts/scan-api.ts';
+import { findHold } from '#sonar/stores/recovery.ts';
 import { listWorkers } from '#sonar/stores/workers.ts';
 import type { ApiParts } from './api-parts.ts';
 import { page, readCursor } from './paging.ts';
@@ -24,7 +25,11 @@ export function fleetRoutes(instance: FastifyInstance, parts: ApiParts): void {
         aliveWithinMs: parts.settings.SONAR_ALIVE_WITHIN_MS,
         heardWithinMs: 3_600_000,
       });
-      return page(rows, limit, workerView, (row) => row.worker_name);
+      const hold = await findHold(database);
+      return {
+        ...page(rows, limit, workerView, (row) => row.worker_name),
+        hold: hold === undefined ? null : { until: hold.held_until, note: hold.held_note },
+      };
     },
   );
 }

@@ -36,6 +36,7 @@ import {
   taskListSchema,
   taskSchema,
   type UploadedFiles,
+  type WorkerList,
   workerListSchema,
 } from '#sonar/contracts/scan-api.ts';
 import type { ScanStatus, TaskStatus } from '#sonar/contracts/states.ts';
@@ -290,7 +291,7 @@ export function createApiClient(connection: Connection, options: ClientOptions =
         },
         importViewSchema,
       ),
-    workers: list<Record<never, never>, z.infer<typeof workerListSchema>['items'][number]>(
+    workers: list<Record<never, never>, WorkerList['items'][number], WorkerList>(
       '/v1/workers',
       'list workers',
       workerListSchema,

@@ -42,6 +42,7 @@ const endOf = (row: AttemptView): string =>
 function remarkOf(row: AttemptView): string | null {
   const remarks = [
     ...(row.failure === null ? [] : [`${row.failure.code}: ${row.failure.message}`]),
+    ...(row.endDetail === null ? [] : [row.endDetail]),
     ...(row.finalization?.error ? [row.finalization.error] : []),
   ];
   return remarks.join('; ') || null;

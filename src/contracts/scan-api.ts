@@ -299,7 +299,11 @@ export const workerViewSchema = z.object({
   lastPulseAt: time.nullable(),
 });
 export type WorkerView = z.infer<typeof workerViewSchema>;
-export const workerListSchema = listOf(workerViewSchema);
+export const workerListSchema = listOf(workerViewSchema).extend({
+  /** Over half of the fleet fell silent at once: until then no worker is judged absent. */
+  hold: z.object({ until: time, note: z.string() }).nullable(),
+});
+export type WorkerList = z.infer<typeof workerListSchema>;
 
 /** `POST /v1/tokens` (admin); the token itself is in this answer and nowhere else. */
 export const tokenRoles = ['viewer', 'operator', 'admin', 'worker'] as const;

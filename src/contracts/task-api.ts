@@ -19,6 +19,8 @@ export const attemptViewSchema = z.object({
   endedAt: time.nullable(),
   /** result, cancelled, released, recovered, superseded; null while it is under way. */
   endReason: z.string().nullable(),
+  /** Why it was released (spot, shutdown, …), or by which rule it was recovered (worker_absent, …). */
+  endDetail: z.string().nullable(),
   /** Its result is the one that counts. */
   accepted: z.boolean(),
   outcome: z.enum(outcomes).nullable(),

@@ -16,6 +16,7 @@ export async function acceptRelease(
   settings: Pick<Settings, 'SONAR_MAX_RELEASES'>,
 ): Promise<ReleaseAnswer> {
   const released = await releaseAttempt(database, attempt.attempt_id, {
+    reason: release.reason,
     maxReleases: settings.SONAR_MAX_RELEASES,
     failureCode: failureCodes.releasedTooOften,
     delayMs: release.reason === 'command_not_found' ? notFoundDelayMs : 0,

@@ -14,6 +14,7 @@ export interface AttemptViewRow {
   started_at: string | null;
   ended_at: string | null;
   end_reason: string | null;
+  end_detail: string | null;
   accepted: boolean;
   outcome: string | null;
   /** contracts/worker-api.ts: Result, without its manifest. */
@@ -33,6 +34,7 @@ export function attemptsOfTask(
 ): Promise<AttemptViewRow[]> {
   return db.rows(sql('attempt_view.of_task')`
     select a.attempt_id, a.number, a.tag, a.worker_name, a.created_at, a.confirmed_at, a.started_at, a.ended_at, a.end_reason,
+           coalesce(a.release_reason, a.recovery_rule) as end_detail,
            coalesce(t.accepted_attempt_id = a.attempt_id, false) as accepted, r.outcome, r.body,
            (select count(*) from sonar.output_file o where o.attempt_id = a.attempt_id) as files,
            f.finalization_id, f.status as finalization, f.error as finalization_error
@@ -52,6 +54,7 @@ export async function attemptOfTask(
 ): Promise<AttemptViewRow | undefined> {
   const [row] = await db.rows<AttemptViewRow>(sql('attempt_view.one')`
     select a.attempt_id, a.number, a.tag, a.worker_name, a.created_at, a.confirmed_at, a.started_at, a.ended_at, a.end_reason,
+           coalesce(a.release_reason, a.recovery_rule) as end_detail,
            coalesce(t.accepted_attempt_id = a.attempt_id, false) as accepted, r.outcome, r.body,
            (select count(*) from sonar.output_file o where o.attempt_id = a.attempt_id) as files,
            f.finalization_id, f.status as finalization, f.error as finalization_error

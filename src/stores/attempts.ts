@@ -2,7 +2,7 @@
 import type { StepPins } from '#sonar/contracts/definition.ts';
 import type { AttemptId, IncarnationId, ScanId, TaskId } from '#sonar/contracts/ids.ts';
 import type { TaskStatus } from '#sonar/contracts/states.ts';
-import type { Started } from '#sonar/contracts/worker-api.ts';
+import type { Release, Started } from '#sonar/contracts/worker-api.ts';
 import type { Db } from '#sonar/db/pool.ts';
 import { sql } from '#sonar/db/sql.ts';
 
@@ -109,20 +109,20 @@ export async function endAttempt(
 export async function releaseAttempt(
   db: Db,
   attemptId: AttemptId,
-  bounds: { maxReleases: number; failureCode: string; delayMs: number },
+  release: { reason: Release['reason']; maxReleases: number; failureCode: string; delayMs: number },
 ): Promise<boolean> {
   const [row] = await db.rows<{ released: boolean }>(sql('attempt.release')`
     with released as (
       update sonar.task
       set releases = releases + 1, attempt_id = null, tag = null,
-          status = case when releases + 1 >= ${bounds.maxReleases} then 'Failed' else 'Pending' end,
-          finished_at = case when releases + 1 >= ${bounds.maxReleases} then clock_timestamp() end,
-          failure_code = case when releases + 1 >= ${bounds.maxReleases} then ${bounds.failureCode} end,
-          failure_message = case when releases + 1 >= ${bounds.maxReleases} then 'the task was released too often' end,
-          not_before = clock_timestamp() + ${bounds.delayMs} * interval '1 millisecond'
+          status = case when releases + 1 >= ${release.maxReleases} then 'Failed' else 'Pending' end,
+          finished_at = case when releases + 1 >= ${release.maxReleases} then clock_timestamp() end,
+          failure_code = case when releases + 1 >= ${release.maxReleases} then ${release.failureCode} end,
+          failure_message = case when releases + 1 >= ${release.maxReleases} then 'the task was released too often' end,
+          not_before = clock_timestamp() + ${release.delayMs} * interval '1 millisecond'
       where attempt_id = ${attemptId} and status in ('Published', 'Running') returning 1),
     ended as (
-      update sonar.attempt set ended_at = clock_timestamp(), end_reason = 'released'
+      update sonar.attempt set ended_at = clock_timestamp(), end_reason = 'released', release_reason = ${release.reason}
       where attempt_id = ${attemptId} and ended_at is null and exists (select from released))
     select exists (select from released) as released`);
   return row?.released ?? false;

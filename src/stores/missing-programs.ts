@@ -51,7 +51,7 @@ export async function passOverAttempt(
           not_before = clock_timestamp() + ${delayMs} * interval '1 millisecond'
       from lacking l where t.attempt_id = l.attempt_id and t.status = 'Published' returning l.attempt_id),
     ended as (
-      update sonar.attempt a set ended_at = clock_timestamp(), end_reason = 'released'
+      update sonar.attempt a set ended_at = clock_timestamp(), end_reason = 'released', release_reason = 'command_not_found'
       from back b where a.attempt_id = b.attempt_id and a.ended_at is null)
     select exists (select from back) as passed`);
   return row?.passed ?? false;

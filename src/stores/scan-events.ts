@@ -37,7 +37,8 @@ export function scanEvents(
         and (a.created_at, 'placed', a.attempt_id) > (${page.at}::timestamptz, ${page.kind}::text, ${page.id}::uuid)
       order by a.created_at, a.attempt_id limit ${page.limit}),
     over as (
-      select a.attempt_id, a.ended_at, a.task_id, a.step, a.tag, a.worker_name, a.end_reason
+      select a.attempt_id, a.ended_at, a.task_id, a.step, a.tag, a.worker_name, a.end_reason,
+             coalesce(a.release_reason, a.recovery_rule) as end_detail
       from sonar.attempt a
       where a.scan_id = ${scanId} and a.ended_at is not null and a.ended_at >= ${page.at}::timestamptz
         and (a.ended_at, 'ended', a.attempt_id) > (${page.at}::timestamptz, ${page.kind}::text, ${page.id}::uuid)
@@ -45,7 +46,7 @@ export function scanEvents(
     ended as (
       select o.ended_at as at, 'ended' as kind, o.attempt_id as id, o.task_id, o.step, o.tag, o.worker_name,
              coalesce(r.outcome, o.end_reason) as reason, (r.body->>'exitCode')::integer as exit_code,
-             r.body->'failure'->>'message' as message
+             coalesce(r.body->'failure'->>'message', o.end_detail) as message
       from over o left join sonar.result r on r.attempt_id = o.attempt_id),
     -- Without a result of their own: refused items, tasks that were lost or released too often.
     failed as (

@@ -66,6 +66,7 @@ test('a task tells all its attempts, and what the command of each said', async (
       outcome: 'failed',
       exitCode: 3,
       endReason: 'result',
+      endDetail: null,
       files: 0,
       finalization: null,
     },

@@ -5,6 +5,7 @@ import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { eachLine, oneStep } from '../fixtures/definition-texts.ts';
 import { dispatchedScan } from '../fixtures/dispatched-scan.ts';
 import { useObjectStore } from '../fixtures/object-store.ts';
+import { query } from '../fixtures/query.ts';
 import { type Answer, type ServedApi, serveApi } from '../fixtures/served-api.ts';
 
 const clone = useClonedDatabase();
@@ -133,9 +134,22 @@ test('a scan shows its steps with counts, its workflow and what it found', async
     { key: 'http://a.example.com/', fields: { title: 'A' }, partial: false },
   ]);
   expect((await api.ask('GET', '/v1/inventory?type=service')).body.items).toEqual([]);
-  expect((await api.ask('GET', '/v1/workers')).body.items).toMatchObject([
-    { name: 'w1', state: 'alive', slots: 100 },
-  ]);
+  expect((await api.ask('GET', '/v1/workers')).body).toMatchObject({
+    items: [{ name: 'w1', state: 'alive', slots: 100 }],
+    hold: null,
+  });
+});
+
+test('the workers say that absence is not judged at present, and until when', async () => {
+  await using api = await serveApi(clone, objects);
+  const until = '2126-01-01T00:00:00.000Z';
+  await clone.database.execute(
+    query`update sonar.recovery set held_until = ${until}, held_note = '6 of 10 workers fell silent at once'`,
+  );
+  expect((await api.ask('GET', '/v1/workers')).body.hold).toEqual({
+    until,
+    note: '6 of 10 workers fell silent at once',
+  });
 });
 
 async function pagesOf(api: ServedApi, url: string): Promise<{ sizes: number[]; items: unknown[] }> {

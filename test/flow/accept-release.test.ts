@@ -15,8 +15,8 @@ test('a released task is Pending at once, without attempt, and no retry is spent
   expect(await lab.tasks(scan)).toMatchObject([
     { status: 'Pending', attempt_id: null, tag: null, releases: 1, retries: 0, failure_code: null },
   ]);
-  expect(await clone.database.rows(query`select end_reason from sonar.attempt`)).toEqual([
-    { end_reason: 'released' },
+  expect(await clone.database.rows(query`select end_reason, release_reason from sonar.attempt`)).toEqual([
+    { end_reason: 'released', release_reason: 'spot' },
   ]);
   expect((await lab.place())?.placed).toHaveLength(1);
 });

@@ -141,7 +141,12 @@ const moves: Partial<Record<TaskEvent, (task: Placed, scan: Scan) => Promise<unk
       { taskId, attemptId, workspaceId: 'default', delayMs: 0, exitCode: 1, outcome: 'failed', spent: 1 },
     ]),
   released: ({ attemptId }) =>
-    releaseAttempt(clone.database, attemptId, { maxReleases: 9, failureCode: 'x', delayMs: 0 }),
+    releaseAttempt(clone.database, attemptId, {
+      reason: 'spot',
+      maxReleases: 9,
+      failureCode: 'x',
+      delayMs: 0,
+    }),
   refused: ({ taskId }) => refuseTasks(clone.database, 'item_refused', [{ taskId, reason: 'x' }]),
   cancelled: async (_task, scan) =>
     cancelTasks(clone.database, await lockOpenTasks(clone.database, scan.scan_id, null, 10), {

@@ -11,8 +11,9 @@ export function addWorkerCommands(program: Command, run: Run): Command {
     (options: PageOptions) =>
       run(async (session) => {
         const client = await session.api();
+        const page = await client.workers.take({}, options.limit, options.after);
         session.answerList(
-          await client.workers.take({}, options.limit, options.after),
+          page,
           [
             { title: 'NAME', cell: (row) => row.name, shrinkTo: 10 },
             { title: 'STATE', cell: (row) => ({ text: row.state, tone: workerTones[row.state] }) },
@@ -25,6 +26,7 @@ export function addWorkerCommands(program: Command, run: Run): Command {
           ],
           'no workers; start one with: sonar worker start --name NAME --tags TAG',
         );
+        if (page.hold !== null) session.hint(`until ${formatTime(page.hold.until)}: ${page.hold.note}`);
       }),
   );
   return worker;

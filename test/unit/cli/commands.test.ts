@@ -172,3 +172,11 @@ test('migrate without a database names the variable', async () => {
   expect(code).toBe(2);
   expect(err).toContain('SONAR_DATABASE_URL is not set');
 });
+
+test('the list of workers says below itself that none is judged absent at present', async () => {
+  const hold = { until: '2026-01-02T03:14:05.678Z', note: '6 of 10 workers fell silent at once' };
+  api.answer = route({ 'GET /v1/workers': { json: { items: [], next: null, hold } } });
+  expect((await cli.run('worker', 'list')).err).toContain(`: ${hold.note}`);
+  api.answer = route({ 'GET /v1/workers': { json: { items: [], next: null, hold: null } } });
+  expect((await cli.run('worker', 'list')).err).not.toContain(hold.note);
+});

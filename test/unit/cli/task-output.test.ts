@@ -37,6 +37,7 @@ const attempt = (changes: object = {}) => ({
   startedAt: '2026-01-02T03:04:06.678Z',
   endedAt: '2026-01-02T03:04:08.678Z',
   endReason: 'result',
+  endDetail: null,
   accepted: true,
   outcome: 'failed',
   exitCode: 3,
@@ -66,7 +67,13 @@ const script = (files = [file()]) => {
   api.answer = route({
     [`GET /v1/tasks/${id}`]: { json: taskView({ id, status: 'Failed' }) },
     [`GET /v1/tasks/${id}/attempts`]: {
-      json: { items: [attempt(), attempt({ number: 2, outcome: null, endReason: 'recovered' })], next: null },
+      json: {
+        items: [
+          attempt(),
+          attempt({ number: 2, outcome: null, endReason: 'recovered', endDetail: 'worker_absent' }),
+        ],
+        next: null,
+      },
     },
     [`GET /v1/tasks/${id}/logs`]: { json: logs },
     [`GET /v1/tasks/${id}/outputs`]: { json: { items: files, next: null } },
@@ -80,7 +87,7 @@ test('show tells every attempt with its worker, its end and whether its result w
   expect(out).toMatch(
     /1 +w1 +t +2026-01-02 03:04:05Z +2.0 s +failed +3 +1 +poisoned +command_failed: exited with 3/,
   );
-  expect(out).toMatch(/2 +w1 .*recovered/);
+  expect(out).toMatch(/2 +w1 .*recovered .*worker_absent/);
   expect(out).toContain(`sonar task logs ${id}`);
   expect(out).toContain(`sonar poison retry ${id}`);
 });
