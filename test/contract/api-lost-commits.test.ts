@@ -1,0 +1,84 @@
+// PostgreSQL has committed and its answer is lost: the worker hears that nobody knows, asks again, and nothing is done
+// twice.
+import { openDatabase } from '#sonar/db/pool.ts';
+import { newId } from '#sonar/platform/ids.ts';
+import { calledAttempt, expectRefusal } from '../fixtures/called-attempt.ts';
+import { useClonedDatabase } from '../fixtures/cloned-database.ts';
+import { identity, resultOf } from '../fixtures/laboratory.ts';
+import { loseCommits } from '../fixtures/lost-commits.ts';
+import { useObjectStore } from '../fixtures/object-store.ts';
+import { query } from '../fixtures/query.ts';
+import { credentialOf } from '../fixtures/served-api.ts';
+
+const clone = useClonedDatabase();
+const objects = useObjectStore();
+
+/** The file's database, by way of a relay. */
+async function lossyDatabase() {
+  const relay = await loseCommits(clone.url);
+  const database = openDatabase({ url: relay.url, applicationName: 'lossy', maxConnections: 4 });
+  const { open, empty, drop } = clone;
+  return {
+    relay,
+    clone: { url: relay.url, database, open, empty, drop },
+    async [Symbol.asyncDispose]() {
+      await database.close();
+      await relay[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const committed = () =>
+  clone.database.rows(query`
+    select (select count(*) from sonar.result) as results, (select count(*) from sonar.attempt where end_reason = 'result') as ended,
+           (select count(*) from sonar.task where status = 'Completed') as completed`);
+
+test('a result whose commit is not answered is a 503, and the same again a duplicate', async () => {
+  await using lossy = await lossyDatabase();
+  await using work = await calledAttempt(lossy.clone, objects);
+  await work.start();
+  const body = JSON.stringify(resultOf(work.attempt, work.worker));
+  const send = () => work.api.send(work.urlOf('result'), body, { secret: work.secret });
+  lossy.relay.lose('commit');
+  expectRefusal(await send(), 503, 'unreachable');
+  lossy.relay.lose(null);
+  expect(lossy.relay.lost()).toBeGreaterThan(0);
+  expect(await committed()).toEqual([{ results: 1, ended: 1, completed: 1 }]);
+  expect((await send()).body.disposition).toBe('duplicate');
+  expect(await committed()).toEqual([{ results: 1, ended: 1, completed: 1 }]);
+});
+
+test('of results that were committed together and not answered each is a 503 once, and none counts twice', async () => {
+  await using lossy = await lossyDatabase();
+  await using work = await calledAttempt(lossy.clone, objects, 12);
+  for (const attempt of work.attempts) await work.lab.start(attempt, work.worker);
+  const sendAll = () =>
+    Promise.all(
+      work.attempts.map((attempt) =>
+        work.api.send(
+          `/v1/attempts/${attempt.attempt_id}/result`,
+          JSON.stringify(resultOf(attempt, work.worker)),
+          { secret: credentialOf(attempt.attempt_id) },
+        ),
+      ),
+    );
+  lossy.relay.lose('commit');
+  const first = await sendAll();
+  lossy.relay.lose(null);
+  expect(first.map(({ status }) => status)).toEqual(work.attempts.map(() => 503));
+  const again = await sendAll();
+  expect(again.map(({ body }) => body.disposition as string)).toEqual(work.attempts.map(() => 'duplicate'));
+  expect(await committed()).toEqual([{ results: 12, ended: 12, completed: 12 }]);
+});
+
+test('`started` whose commit is not answered runs when the same delivery asks again, and only then', async () => {
+  await using lossy = await lossyDatabase();
+  await using work = await calledAttempt(lossy.clone, objects);
+  const send = (body: string) => work.api.send(work.urlOf('started'), body, { secret: work.secret });
+  lossy.relay.lose('started_pulse_sequence');
+  expectRefusal(await send(work.startedBody), 503, 'unreachable');
+  lossy.relay.lose(null);
+  const other = { ...identity(work.attempt, work.worker), deliveryId: newId(), pulseSequence: 1 };
+  expect((await send(JSON.stringify(other))).body.disposition).toBe('skip');
+  expect((await send(work.startedBody)).body.disposition).toBe('run');
+});
