@@ -17,10 +17,15 @@ const objects = useObjectStore();
 async function lossyDatabase() {
   const relay = await loseCommits(clone.url);
   const database = openDatabase({ url: relay.url, applicationName: 'lossy', maxConnections: 4 });
-  const { open, empty, drop } = clone;
   return {
     relay,
-    clone: { url: relay.url, database, open, empty, drop },
+    clone: {
+      url: relay.url,
+      database,
+      open: (connections?: number) => clone.open(connections),
+      empty: () => clone.empty(),
+      drop: () => clone.drop(),
+    },
     async [Symbol.asyncDispose]() {
       await database.close();
       await relay[Symbol.asyncDispose]();

@@ -8,12 +8,12 @@ import { isScanOpen } from '#sonar/domain/scan-states.ts';
 import { isSonarError } from '#sonar/platform/errors.ts';
 import { pause } from '#sonar/platform/wait.ts';
 import { definitionOf, type Places } from './definition-text.ts';
-import type { Shape } from './shape.ts';
+import type { Operating, Shape } from './shape.ts';
 
 const againMs = 500;
 const pollMs = 1_000;
 
-export class Operator {
+export class Operator implements Operating {
   readonly #client: ApiClient;
   readonly #places: Places;
   readonly #signal: AbortSignal;
@@ -24,12 +24,10 @@ export class Operator {
     this.#signal = signal;
   }
 
-  /** The folder whose files tell commands what to do. */
   get marks(): string {
     return this.#places.marks;
   }
 
-  /** Makes a revision, with its files. @returns its number; the same text again is the same revision. */
   async define(shape: Shape, name: string, steps = shape.steps): Promise<number> {
     const folder = join(this.#places.files, shape.name);
     mkdirSync(folder, { recursive: true });
@@ -70,7 +68,6 @@ export class Operator {
     return this.#asked(() => this.#client.scan(scanId));
   }
 
-  /** Looks until the scan is as wanted, or has ended. */
   async until(scanId: string, wanted: (detail: ScanDetail) => boolean): Promise<ScanDetail> {
     for (;;) {
       const detail = await this.look(scanId);
@@ -83,7 +80,6 @@ export class Operator {
     return this.until(scanId, () => false);
   }
 
-  /** A scan that has ended meanwhile cannot be held. */
   async hold(scanId: string, ms: number): Promise<void> {
     await this.#unlessEnded(() => this.#client.pauseScan(scanId));
     await pause(ms, this.#signal);
@@ -98,7 +94,6 @@ export class Operator {
     return this.#reopen(scanId, () => this.#client.retryScan(scanId));
   }
 
-  /** Reads every poisoned result of an ended scan again. */
   repair(scanId: string): Promise<void> {
     return this.#reopen(scanId, () => this.#client.repairAll(scanId));
   }

@@ -1,6 +1,6 @@
+import type { ScanDetail } from '#sonar/contracts/scan-api.ts';
 import type { Random } from '../random.ts';
 import type { Expectation } from './expectation.ts';
-import type { Operator } from './operator.ts';
 
 /** One kind of scan with known right answers. */
 export interface Shape {
@@ -21,9 +21,27 @@ export interface ScanPlan {
   inputs: Record<string, string | string[]>;
   expects: Expectation;
   /** What its operator does between start and end; resolves when the scan may be waited for. */
-  operate?(operator: Operator, scanId: string, scan: string): Promise<void>;
+  operate?(operator: Operating, scanId: string, scan: string): Promise<void>;
   /** Text that may stand in no file of the whole run, neither in a log nor in the data of a service. */
   hidden?: string;
+}
+
+/** What an operator can do to a scan; each comes to its end, whatever breaks meanwhile. */
+export interface Operating {
+  /** The folder whose files tell commands what to do. */
+  readonly marks: string;
+  /** Looks until the scan is as wanted, or has ended. */
+  until(scanId: string, wanted: (detail: ScanDetail) => boolean): Promise<ScanDetail>;
+  ended(scanId: string): Promise<ScanDetail>;
+  /** A scan that has ended meanwhile cannot be held. */
+  hold(scanId: string, ms: number): Promise<void>;
+  cancel(scanId: string): Promise<void>;
+  retry(scanId: string): Promise<void>;
+  /** Reads every poisoned result of an ended scan again. */
+  repair(scanId: string): Promise<void>;
+  /** Makes a revision, with its files. @returns its number; the same text again is the same revision. */
+  define(shape: Shape, name: string, steps?: string): Promise<number>;
+  setSecret(name: string, value: string): Promise<void>;
 }
 
 /** Stands in steps for the name of the definition. */
