@@ -94,6 +94,33 @@ test('a tag whose queue exists with other arguments is parked alone, and taken u
   await publisher.close();
 });
 
+test('a clock that is set back an hour holds up no tag, no queue and no new connection', async () => {
+  const [bad, missing] = [freshTag(), freshTag()];
+  await using operator = await openOperator(bad, missing);
+  await operator.with((channel) => channel.assertQueue(tagQueue(bad), { durable: true, messageTtl: 1 }));
+  const publisher = createPublisher(url, { log, parkMs: 50 });
+  const puller = createPuller(url, [missing], { log, missingMs: 50 });
+  const nowhere = createPublisher('amqp://127.0.0.1:1/', { log });
+  await publisher.publish(messages(bad, 1));
+  await puller.next(AbortSignal.timeout(100));
+  await nowhere.publish(messages(bad, 1));
+  const set = jest.spyOn(Date, 'now').mockReturnValue(Date.now() - 3_600_000);
+  try {
+    await operator.with((channel) => channel.deleteQueue(tagQueue(bad)));
+    const deadline = performance.now() + 10_000;
+    let outcome = 'returned';
+    while (outcome === 'returned' && performance.now() < deadline)
+      outcome = (await publisher.publish(messages(bad, 1)))[0]?.outcome ?? '';
+    expect(outcome).toBe('confirmed');
+    await publisher.publish(messages(missing, 1));
+    expect((await puller.next(AbortSignal.timeout(10_000)))?.ack()).toBe('sent');
+    expect(await nowhere.publish(messages(bad, 1))).toMatchObject([{ outcome: 'lost' }]);
+  } finally {
+    set.mockRestore();
+    await Promise.all([publisher.close(), puller.close(), nowhere.close()]);
+  }
+});
+
 test('a broker that does not answer gives lost, with the address but not the password', async () => {
   const publisher = createPublisher('amqp://user:hidden@127.0.0.1:1/', { log });
   const [published] = await publisher.publish(messages(freshTag(), 1));
