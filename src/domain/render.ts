@@ -108,9 +108,6 @@ function renderTemplate(
     }
     if (bytes > maxBytes) return { ok: false, reason: `${place} is longer than ${maxBytes} bytes` };
   }
-  if (argument.some((part) => part.kind === 'text' && part.text.includes('\0'))) {
-    return { ok: false, reason: `${place} holds a NUL` };
-  }
   return { ok: true, argument };
 }
 

@@ -56,6 +56,18 @@ test('a scan is not settled while the children of a finished task are owed', asy
   expect(await lab.settle(scan)).toBe('Completed');
 });
 
+test('a scan is not settled while a result is unread, whatever its steps say', async () => {
+  const { lab, worker, scan, attempt } = await dispatchedScan(clone, objects, { source: oneStep });
+  await lab.start(attempt, worker);
+  await lab.accept(attempt, await lab.result(attempt, worker, found));
+  await stepsSettled();
+  await clone.database.execute(query`update sonar.task set plan_due = false`);
+  expect(await lab.settle(scan)).toBe('Running');
+  await lab.finalize();
+  await clone.database.execute(query`update sonar.task set plan_due = false`);
+  expect(await lab.settle(scan)).toBe('Completed');
+});
+
 test('a Paused scan is not settled', async () => {
   const { lab, worker, scan, attempt } = await dispatchedScan(clone, objects);
   await lab.run(attempt, worker);

@@ -76,6 +76,7 @@ test('a retry runs the failed task anew, supersedes what rested on all results, 
 test('a retried task starts from nothing: counters, attempt and accepted result are cleared', async () => {
   const lab = openLaboratory(clone, objects);
   const { scan } = await endedWithOneFailure(lab);
+  await clone.database.execute(query`update sonar.task set retries = 1, releases = 2, recoveries = 3`);
   await retryTasks(lab, scan.scan_id, null);
   const pending = (await lab.tasks(scan, 'each')).filter((task) => task.status === 'Pending');
   expect(pending).toHaveLength(1);
@@ -86,6 +87,7 @@ test('a retried task starts from nothing: counters, attempt and accepted result 
     exit_code: null,
     retries: 0,
     releases: 0,
+    recoveries: 0,
   });
 });
 
