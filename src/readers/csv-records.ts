@@ -10,6 +10,12 @@ export type CsvRecord =
 /** Lines of one record: a quote that is still open after so many was never one. */
 const maxRecordLines = 10_000;
 
+/**
+ * A line may be read again so often on average. A file of nothing but open quotes would else cost the square of its
+ * lines, and whoever reads it would do nothing else meanwhile.
+ */
+const rereads = 8;
+
 const delimiters = [',', ';', '\t', '|'];
 
 /** The delimiter that the header uses most; a comma where it uses none. */
@@ -19,6 +25,8 @@ export function delimiterOf(header: string): string {
   return delimiters[counts.indexOf(Math.max(...counts))] ?? ',';
 }
 
+const neverClosed = (text: string): CsvRecord => ({ kind: 'bad', reason: 'a quote is never closed', text });
+
 export class CsvRecords {
   readonly #delimiter: string;
   #lines: string[] = [];
@@ -26,6 +34,8 @@ export class CsvRecords {
   #fields: string[] = [];
   #field = '';
   #quoted = false;
+  /** Characters that may still be read again. */
+  #credit = 0;
 
   constructor(delimiter: string) {
     this.#delimiter = delimiter;
@@ -38,6 +48,7 @@ export class CsvRecords {
       return [...earlier, { kind: 'bad', reason: tooLong, text: line.sample }];
     }
     if (!this.#quoted && line.text.trim() === '') return [];
+    this.#credit += rereads * (line.text.length + 1);
     const record = this.#add(line.text);
     if (record !== null) return [record];
     return this.#size > maxLineBytes || this.#lines.length > maxRecordLines ? this.#giveUp() : [];
@@ -50,14 +61,23 @@ export class CsvRecords {
     return records;
   }
 
-  /** The first line of the open record is bad, the others are read again. */
+  /**
+   * The first line of the open record is bad, the others are read again: each by itself where too much was read again
+   * already.
+   */
   #giveUp(): CsvRecord[] {
     const [first = '', ...rest] = this.#lines;
+    this.#credit -= this.#size;
+    const alone = this.#credit < 0;
     this.#reset();
-    const records: CsvRecord[] = [{ kind: 'bad', reason: 'a quote is never closed', text: first }];
+    const records: CsvRecord[] = [neverClosed(first)];
     for (const text of rest) {
       const record = this.#add(text);
       if (record !== null) records.push(record);
+      else if (alone) {
+        this.#reset();
+        records.push(neverClosed(text));
+      }
     }
     return records;
   }

@@ -54,6 +54,16 @@ test('a quote that is never closed costs its own line', async () => {
   }
 });
 
+// Each line stays open whether it is read as a line or as the rest of a quoted field: read again and again, these would
+// take a minute.
+test('a file of nothing but open quotes is read a bounded number of times', async () => {
+  const lines = 20_000;
+  const { rows, bad } = await read(`a,b\n${'x"y,"z\n'.repeat(lines)}1,2\n`);
+  expect(rows.at(-1)).toEqual({ a: '1', b: '2' });
+  expect(rows.length + bad.length).toBe(lines + 1);
+  expect(new Set(bad.map(([reason]) => reason))).toEqual(new Set([never]));
+});
+
 test('a line that is too long costs itself, also within quotes', async () => {
   const long = 'z'.repeat(2 * maxLineBytes);
   const { rows, bad } = await read(`a,b\n1,2\n"${long}",5\n3,"4\n${long}\n5,6\n`);
