@@ -3,8 +3,10 @@
 import type { RecoveryRule } from '#sonar/contracts/states.ts';
 
 export interface StalenessBounds {
-  /** A worker is alive for so long after its pulse; intake is shut after so long without any. */
+  /** A worker is alive for so long after its pulse. */
   aliveWithinMs: number;
+  /** Intake is shut after so long without any pulse: {@link intakeGapMs}. */
+  intakeGapMs: number;
   /** Age floor of messages, of running commands, and of open intake. */
   staleAfterMs: number;
 }
@@ -39,8 +41,17 @@ export interface FleetLoss {
   endsInMs: number;
 }
 
-export const intakeIsOpen = (intake: Intake, bounds: StalenessBounds): boolean =>
-  intake.silentMs <= bounds.aliveWithinMs && intake.openMs >= bounds.staleAfterMs;
+/**
+ * The longest time without any pulse that makes nobody look dead. Workers pulse each in a turn of its own: when the
+ * first is heard after an outage, another's last pulse is a period older than the outage, and its next one a period away.
+ */
+export const intakeGapMs = (aliveWithinMs: number, pulseEveryMs: number): number =>
+  aliveWithinMs - 2 * pulseEveryMs;
+
+export const intakeIsOpen = (
+  intake: Intake,
+  bounds: Pick<StalenessBounds, 'intakeGapMs' | 'staleAfterMs'>,
+): boolean => intake.silentMs <= bounds.intakeGapMs && intake.openMs >= bounds.staleAfterMs;
 
 const isAlive = (worker: { silentMs: number }, bounds: StalenessBounds): boolean =>
   worker.silentMs <= bounds.aliveWithinMs;

@@ -7,6 +7,7 @@ import type { Database, Db } from '#sonar/db/pool.ts';
 import { type LiveDefinition, pinsOf } from '#sonar/definition/live-definition.ts';
 import { childStepsOf, type PlanAction, planSteps, type StepFacts, singleNeed } from '#sonar/domain/plan.ts';
 import { isScanOpen } from '#sonar/domain/scan-states.ts';
+import { intakeGapMs } from '#sonar/domain/staleness.ts';
 import { madeInputs } from '#sonar/domain/step-inputs.ts';
 import type { Settings } from '#sonar/platform/config.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
@@ -63,7 +64,11 @@ export interface PlanParts {
   revisions: Revisions;
   settings: Pick<
     Settings,
-    'SONAR_CANCEL_GRACE_MS' | 'SONAR_ALIVE_WITHIN_MS' | 'SONAR_STALE_AFTER_MS' | 'SONAR_SCAN_TASK_CAP'
+    | 'SONAR_CANCEL_GRACE_MS'
+    | 'SONAR_ALIVE_WITHIN_MS'
+    | 'SONAR_PULSE_EVERY_MS'
+    | 'SONAR_STALE_AFTER_MS'
+    | 'SONAR_SCAN_TASK_CAP'
   >;
   log: Logger;
 }
@@ -106,6 +111,7 @@ async function cancelPass(tx: Db, scan: ScanRow, settings: PlanParts['settings']
   await endAbandonedAttempts(tx, scan.scan_id, {
     graceMs: settings.SONAR_CANCEL_GRACE_MS,
     absentMs: settings.SONAR_ALIVE_WITHIN_MS,
+    gapMs: intakeGapMs(settings.SONAR_ALIVE_WITHIN_MS, settings.SONAR_PULSE_EVERY_MS),
     intakeMs: settings.SONAR_STALE_AFTER_MS,
   });
   await foldTaskCounts(tx, scan.scan_id);

@@ -11,6 +11,7 @@ import {
   fleetLoss,
   type Holder,
   holderRule,
+  intakeGapMs,
   intakeIsOpen,
   isLostForGood,
   recoveryRule,
@@ -63,7 +64,7 @@ const batchesPerPass = 40;
 export const scanMayBeStale = (
   database: Db,
   scanId: ScanId,
-  settings: Pick<Settings, 'SONAR_ALIVE_WITHIN_MS' | 'SONAR_STALE_AFTER_MS' | 'SONAR_RECOVERY_EVERY_MS'>,
+  settings: BoundSettings & Pick<Settings, 'SONAR_RECOVERY_EVERY_MS'>,
 ): Promise<boolean> =>
   recoveryIsWanted(database, scanId, { ...boundsOf(settings), everyMs: settings.SONAR_RECOVERY_EVERY_MS });
 
@@ -91,10 +92,14 @@ export async function recoverTasks(parts: RecoverParts): Promise<RecoveryResult 
   }
 }
 
-const boundsOf = (
-  settings: Pick<Settings, 'SONAR_ALIVE_WITHIN_MS' | 'SONAR_STALE_AFTER_MS'>,
-): StalenessBounds => ({
+type BoundSettings = Pick<
+  Settings,
+  'SONAR_ALIVE_WITHIN_MS' | 'SONAR_PULSE_EVERY_MS' | 'SONAR_STALE_AFTER_MS'
+>;
+
+const boundsOf = (settings: BoundSettings): StalenessBounds => ({
   aliveWithinMs: settings.SONAR_ALIVE_WITHIN_MS,
+  intakeGapMs: intakeGapMs(settings.SONAR_ALIVE_WITHIN_MS, settings.SONAR_PULSE_EVERY_MS),
   staleAfterMs: settings.SONAR_STALE_AFTER_MS,
 });
 
@@ -102,14 +107,15 @@ async function pass(parts: RecoverParts): Promise<RecoveryResult> {
   const { database, settings } = parts;
   const bounds = boundsOf(settings);
   const fleet = await fleetOf(database, settings);
-  const intake = await readIntake(database);
-  const open = intakeIsOpen({ openMs: intake.open_ms, silentMs: intake.silent_ms }, bounds);
+  const open = await intakeOpen(database, bounds);
   const held = open && (await hold(parts, fleet, bounds));
   const absenceCounts = open && !held;
-  const view: FleetView = {
-    staleTags: staleTags(await waitingTags(database, bounds.staleAfterMs), fleet, absenceCounts, bounds),
-    absenceCounts,
-  };
+  const waiting = await waitingTags(database, bounds.staleAfterMs);
+  const viewOf = (counts: boolean): FleetView => ({
+    staleTags: staleTags(waiting, fleet, counts, bounds),
+    absenceCounts: counts,
+  });
+  const view = viewOf(absenceCounts);
   const holders = await doubtfulHolders(database, bounds.aliveWithinMs);
   const by = (rule: RecoveryRule): IncarnationId[] =>
     holders
@@ -123,17 +129,23 @@ async function pass(parts: RecoverParts): Promise<RecoveryResult> {
   };
   const result: RecoveryResult = { scans: new Map(), ended: 0 };
   for (let batch = 0; batch < batchesPerPass; batch += 1) {
-    const taken = await recoverBatch(parts, suspects, view, bounds, result);
+    const taken = await recoverBatch(parts, suspects, { view, unheard: viewOf(false) }, bounds, result);
     if (taken < tasksPerBatch) break;
   }
   // Of every scan: one that goes on after a retry has cancelled attempts too.
   result.ended = await endAbandonedAttempts(database, null, {
     graceMs: settings.SONAR_CANCEL_GRACE_MS,
     absentMs: bounds.aliveWithinMs,
+    gapMs: bounds.intakeGapMs,
     intakeMs: bounds.staleAfterMs,
   });
   if (result.scans.size > 0) await requestPass(database);
   return result;
+}
+
+async function intakeOpen(db: Db, bounds: StalenessBounds): Promise<boolean> {
+  const intake = await readIntake(db);
+  return intakeIsOpen({ openMs: intake.open_ms, silentMs: intake.silent_ms }, bounds);
 }
 
 async function fleetOf(database: Db, settings: Settings): Promise<FleetWorker[]> {
@@ -176,7 +188,7 @@ async function hold(
 async function recoverBatch(
   parts: RecoverParts,
   suspects: Parameters<typeof lockStale>[1],
-  view: FleetView,
+  views: { view: FleetView; unheard: FleetView },
   bounds: StalenessBounds,
   result: RecoveryResult,
 ): Promise<number> {
@@ -184,7 +196,10 @@ async function recoverBatch(
   const judged = await database.transaction(async (tx) => {
     const locked = await lockStale(tx, suspects, tasksPerBatch);
     if (locked.length === 0) return [];
-    const stale = (await readSuspects(tx, locked)).flatMap((row) => {
+    const rows = await readSuspects(tx, locked);
+    // Asked after the silence was read: of a database or a host that stood still meanwhile nobody is absent.
+    const view = (await intakeOpen(tx, bounds)) ? views.view : views.unheard;
+    const stale = rows.flatMap((row) => {
       const rule = recoveryRule(attemptOf(row), view, bounds);
       return rule === undefined
         ? []

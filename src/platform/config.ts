@@ -19,7 +19,7 @@ export type Connections = z.infer<typeof connectionsSchema>;
 const ms = z.coerce.number().int().min(1);
 
 /** Every figure that an operator may set, as `SONAR_…` in capitals; the comment says what breaks beside it. */
-export const settingsSchema = z.object({
+const figures = z.object({
   // Shorter: healthy workers drop out of placement over one slow pulse. Longer: dead ones get work.
   SONAR_PULSE_EVERY_MS: ms.default(10_000),
   SONAR_ALIVE_WITHIN_MS: ms.default(35_000),
@@ -73,6 +73,17 @@ export const settingsSchema = z.object({
     .default(2 * 1024 ** 3),
   SONAR_DATABASE_CONNECTIONS: z.coerce.number().int().min(2).max(200).default(10),
 });
+
+/** Pulses have to come so often that one which is late and an outage can be told from a worker that is dead. */
+const pulsesInALife = 3.5;
+
+export const settingsSchema = figures.refine(
+  (set) => set.SONAR_ALIVE_WITHIN_MS >= pulsesInALife * set.SONAR_PULSE_EVERY_MS,
+  {
+    path: ['SONAR_ALIVE_WITHIN_MS'],
+    message: `must be at least ${pulsesInALife} times SONAR_PULSE_EVERY_MS`,
+  },
+);
 export type Settings = z.infer<typeof settingsSchema>;
 
 /**
@@ -86,7 +97,7 @@ export function parseEnvironment<Schema extends z.ZodType>(
   const parsed = schema.safeParse(source);
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map((issue) =>
-    source[String(issue.path[0])] === undefined
+    source[String(issue.path[0])] === undefined && issue.code !== 'custom'
       ? `${issue.path.join('.')} is not set`
       : `${issue.path.join('.')}: ${issue.message}`,
   );

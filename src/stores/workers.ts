@@ -118,8 +118,9 @@ export async function endOmittedAttempts(db: Db, pulse: Pulse): Promise<ScanId[]
 export interface AbandonedBounds {
   /** Since the command was asked to end. */
   graceMs: number;
-  /** Without a pulse: absent, if intake was open for `intakeMs`. */
+  /** Without a pulse: absent, if intake was open for `intakeMs` and somebody was heard within `gapMs`. */
   absentMs: number;
+  gapMs: number;
   intakeMs: number;
 }
 
@@ -142,7 +143,7 @@ export function endAbandonedAttempts(
              or x.cancel_requested_at < clock_timestamp() - ${bounds.graceMs} * interval '1 millisecond'
              or w.replaced_at is not null
              or coalesce(w.pulsed_at, w.registered_at) < clock_timestamp() - ${bounds.absentMs} * interval '1 millisecond'
-                and i.touched_at > clock_timestamp() - ${bounds.absentMs} * interval '1 millisecond'
+                and i.touched_at > clock_timestamp() - ${bounds.gapMs} * interval '1 millisecond'
                 and i.open_since < clock_timestamp() - ${bounds.intakeMs} * interval '1 millisecond')
       limit 5000 for update of x skip locked)`);
 }

@@ -27,7 +27,7 @@ const intake = async () => {
   return row!;
 };
 
-test('one row is touched by accepted pulses, at most every 2 s, and opens anew after 35 s without any', async () => {
+test('one row is touched by accepted pulses, at most every 2 s, and opens anew after 15 s without any', async () => {
   const { worker } = await dispatchedScan(clone, objects);
   // However slow this machine is, the row was touched less than 2 s ago.
   await clone.database.execute(query`update sonar.pulse_intake set touched_at = now() + interval '1 hour'`);
@@ -44,7 +44,7 @@ test('one row is touched by accepted pulses, at most every 2 s, and opens anew a
   const touched = await intake();
   expect(touched.open_since).toBe(moved.open_since);
   expect(touched.touched_at > moved.touched_at).toBe(true);
-  await timePasses(clone.database, seconds(36));
+  await timePasses(clone.database, seconds(16));
   await worker.pulse();
   const opened = await intake();
   expect(opened.open_since > touched.open_since).toBe(true);
@@ -61,6 +61,45 @@ async function atWork(scene: DispatchedScan, workers: readonly LiveWorker[]) {
   }
   return (worker: LiveWorker) => worker.pulse({ freeSlots: 0, attempts: held.get(worker) ?? [] });
 }
+
+test('an outage that is shorter than the life of a worker makes nobody look dead, in whatever turn they pulse', async () => {
+  for (const outage of [14, 16, 25, 34]) {
+    await clone.empty();
+    const scene = await dispatchedScan(clone, objects, { lines: 2 });
+    const [other] = await crew(scene.lab, 1);
+    const pulse = await atWork(scene, [scene.worker, other!]);
+    await fleetLives(clone.database, [scene.worker, other!], minutes(12), pulse);
+    // The other pulses 9 s before the outage, and will again 9 s after it.
+    await timePasses(clone.database, seconds(9));
+    await pulse(scene.worker);
+    await timePasses(clone.database, seconds(outage));
+    expect(await taken(scene.lab)).toBe(0);
+    await timePasses(clone.database, seconds(6));
+    await pulse(scene.worker);
+    expect(await taken(scene.lab)).toBe(0);
+  }
+});
+
+test('a pass during which the database stood still judges nobody by the silence of that time', async () => {
+  const scene = await dispatchedScan(clone, objects);
+  const pulse = await atWork(scene, [scene.worker]);
+  await fleetLives(clone.database, [scene.worker], minutes(12), pulse);
+  let still = true;
+  const lab = scene.lab.with({
+    database: {
+      ...clone.database,
+      async rows<Row>(statement: Parameters<typeof clone.database.rows>[0]): Promise<Row[]> {
+        if (still && statement.name === 'recovery.waiting_tags') {
+          still = false;
+          await timePasses(clone.database, seconds(60));
+        }
+        return clone.database.rows<Row>(statement);
+      },
+    },
+  });
+  expect(await taken(lab)).toBe(0);
+  expect(still).toBe(false);
+});
 
 test('an api that was away for 20 min recovers nobody: neither during it nor when the pulses come again', async () => {
   const scene = await dispatchedScan(clone, objects, { lines: 3 });

@@ -100,7 +100,7 @@ export function pulsed(
       freePulses: pulse.freeSlots > 0 && !pulse.draining ? Math.min(2, worker.freePulses + 1) : 0,
     });
     const { intake } = model;
-    if (model.now - intake.touchedAt > bounds.aliveWithinMs) intake.openSince = model.now;
+    if (model.now - intake.touchedAt > bounds.intakeGapMs) intake.openSince = model.now;
     intake.touchedAt = model.now;
     for (const attempt of unended(model)) {
       if (attempt.holder !== worker) continue;
@@ -120,7 +120,7 @@ export function pulsed(
 
 /** Absence says something only after pulses were taken without a gap for as long as it takes to be stale. */
 const absenceCounts = ({ now, intake }: Model): boolean =>
-  now - intake.touchedAt <= bounds.aliveWithinMs && now - intake.openSince >= bounds.staleAfterMs;
+  now - intake.touchedAt <= bounds.intakeGapMs && now - intake.openSince >= bounds.staleAfterMs;
 
 const isSilent = (model: Model, worker: Incarnation): boolean =>
   absenceCounts(model) && model.now - worker.pulsedAt > bounds.aliveWithinMs;

@@ -67,6 +67,7 @@ async function begin(
   await clone.empty();
   const lab = openLaboratory(clone, objects, {
     SONAR_ALIVE_WITHIN_MS: bounds.aliveWithinMs,
+    SONAR_PULSE_EVERY_MS: bounds.pulseEveryMs,
     SONAR_STALE_AFTER_MS: bounds.staleAfterMs,
     SONAR_CANCEL_GRACE_MS: bounds.cancelGraceMs,
     SONAR_RECOVERY_EVERY_MS: 1,

@@ -4,13 +4,14 @@ import {
   type DispatchedAttempt,
   type FleetWorker,
   fleetLoss,
+  intakeGapMs,
   intakeIsOpen,
   isLostForGood,
   recoveryRule,
   staleTags,
 } from '#sonar/domain/staleness.ts';
 
-const bounds = { aliveWithinMs: 35_000, staleAfterMs: 600_000 };
+const bounds = { aliveWithinMs: 35_000, intakeGapMs: intakeGapMs(35_000, 10_000), staleAfterMs: 600_000 };
 const hold = { workers: 10, windowMs: 60_000, holdMs: 600_000 };
 const seed = { seed: 20_261_130, numRuns: 2_000 };
 
@@ -96,10 +97,10 @@ test('a tag is stale only by a live worker with free slots, or for want of any l
   );
 });
 
-test('intake is open after the age floor without a gap, and shut 35 s after the last pulse', () => {
-  expect(intakeIsOpen({ openMs: 600_000, silentMs: 35_000 }, bounds)).toBe(true);
+test('intake is open after the age floor without a gap, and shut 15 s after the last pulse', () => {
+  expect(intakeIsOpen({ openMs: 600_000, silentMs: 15_000 }, bounds)).toBe(true);
   expect(intakeIsOpen({ openMs: 599_999, silentMs: 0 }, bounds)).toBe(false);
-  expect(intakeIsOpen({ openMs: 3_600_000, silentMs: 35_001 }, bounds)).toBe(false);
+  expect(intakeIsOpen({ openMs: 3_600_000, silentMs: 15_001 }, bounds)).toBe(false);
 });
 
 describe('a vanished fleet', () => {

@@ -59,6 +59,7 @@ test('a quote that is never closed costs its own line', async () => {
 test('a file of nothing but open quotes is read a bounded number of times', async () => {
   const lines = 20_000;
   let looks = 0;
+  // oxlint-disable-next-line typescript/unbound-method -- it is called with its own `this`
   const { indexOf } = String.prototype;
   const counted = jest.spyOn(String.prototype, 'indexOf').mockImplementation(function (
     this: string,
