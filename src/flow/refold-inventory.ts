@@ -38,9 +38,14 @@ async function forgetRecords(tx: Db, scanId: ScanId): Promise<number> {
   const keys = await keysOfSource(tx, scanId, recordsPerBatch);
   if (keys.length === 0) return 0;
   // In statements of their own, in the order that all writers lock in: what follows sees all that they have committed.
-  await lockRecords<RecordState>(tx, keys);
+  const locked = await lockRecords<RecordState>(tx, keys);
   await deleteSourceRecords(tx, scanId, keys);
-  await refoldRecords(tx, keys);
+  // Only those that are held: another process may have taken the scan out of the others while this one waited, and
+  // whoever makes them anew since then holds no lock that this one has.
+  await refoldRecords(
+    tx,
+    locked.map((row) => ({ workspaceId: row.workspace_id, type: row.type, key: row.key })),
+  );
   return keys.length;
 }
 

@@ -11,6 +11,7 @@ import type { NewObservation } from '#sonar/stores/inventory.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { untilBlocked } from '../fixtures/lock-waits.ts';
 import { query } from '../fixtures/query.ts';
+import { watchedDatabase } from '../fixtures/watched-database.ts';
 
 const clone = useClonedDatabase();
 const scans = [newId<ScanId>(1), newId<ScanId>(2), newId<ScanId>(3)] as const;
@@ -139,6 +140,64 @@ test('writers beside the removal of a scan lose nothing', async () => {
       for (const batch of batches) await apply(batch, database);
     }),
   ]);
+  expect(await dump()).toEqual(expected);
+});
+
+/**
+ * Two processes take the first scan out; the first gets at its only record before the second, which read the same keys
+ * and waits. `happens` says what the second meets before its statements.
+ */
+async function takenOutTwice(happens: Record<string, () => Promise<unknown>>): Promise<void> {
+  const deletes = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const first = forgetScan(
+    watchedDatabase(clone.open(1), ({ name }) => {
+      if (name !== 'inventory.delete') return undefined;
+      deletes.resolve();
+      return goOn.promise;
+    }),
+    scans[0],
+  );
+  await deletes.promise;
+  const second = forgetScan(
+    watchedDatabase(clone.open(1), ({ name }) => happens[name]?.()),
+    scans[0],
+  );
+  await untilBlocked(clone.open(1), 1);
+  goOn.resolve();
+  await Promise.all([first, second]);
+}
+const once = (work: () => Promise<unknown>) => {
+  let done: Promise<unknown> | undefined;
+  return () => (done ??= work());
+};
+
+test('of two processes that take one scan out, none removes a record that another scan makes meanwhile', async () => {
+  const others = [observation(1, 1, 1)];
+  await apply(others);
+  const expected = await dump();
+  await clone.empty();
+  await apply([observation(0, 0, 1)]);
+  const write = once(() => apply(others));
+  await takenOutTwice({ 'inventory.delete': write });
+  await write();
+  await forget(0);
+  expect(await dump()).toEqual(expected);
+});
+
+test('of two processes that take one scan out, none undoes what another scan adds meanwhile', async () => {
+  const others = [observation(1, 1, 1), observation(1, 2, 1)] as const;
+  await apply(others);
+  const expected = await dump();
+  await clone.empty();
+  await apply([observation(0, 0, 1)]);
+  const add = once(() => apply(others.slice(1)));
+  await takenOutTwice({
+    'source_record.delete': once(() => apply(others.slice(0, 1))),
+    'inventory.write': add,
+  });
+  await add();
+  await forget(0);
   expect(await dump()).toEqual(expected);
 });
 
