@@ -148,10 +148,14 @@ function commit(parts: FinalizeParts, token: ClaimToken, reads: RecordReading[])
   });
 }
 
-/** A large file goes in by batches; each proves in its own transaction that the claim still holds. */
+/**
+ * A large file goes in by batches; each proves in its own transaction that the claim still holds this result. That it
+ * holds others proves nothing: this one may have been closed since, and its scan be gone.
+ */
 async function flush(parts: FinalizeParts, token: ClaimToken, read: RecordReading): Promise<void> {
   await parts.database.transaction(async (tx) => {
-    if ((await renewClaim(tx, token, parts.settings.SONAR_FINALIZATION_LEASE_MS)) === 0)
+    const held = await renewClaim(tx, token, parts.settings.SONAR_FINALIZATION_LEASE_MS);
+    if (!held.has(read.row.finalization_id))
       throw new SonarError('lease_lost', `the claim of finalization ${read.row.finalization_id} was lost`);
     await upsertInventory(tx, read.observations);
   });

@@ -75,10 +75,20 @@ export function claimFinalizations(
     order by t.accepted_sequence`);
 }
 
-export function renewClaim(db: Db, token: ClaimToken, leaseMs: number): Promise<number> {
-  return db.execute(sql('finalization.renew')`
-    update sonar.finalization set claim_expires_at = clock_timestamp() + ${leaseMs} * interval '1 millisecond'
-    where claim_token = ${token} and status = 'due' and claim_expires_at > clock_timestamp()`);
+/**
+ * @returns the rows that the claim still holds. In a transaction they stay as they are until it ends: who wants to close
+ * one of them waits. Locked in one order, since a claim renews itself while it writes.
+ */
+export async function renewClaim(db: Db, token: ClaimToken, leaseMs: number): Promise<Set<FinalizationId>> {
+  const rows = await db.rows<{ finalization_id: FinalizationId }>(sql('finalization.renew')`
+    with held as (
+      select finalization_id from sonar.finalization
+      where claim_token = ${token} and status = 'due' and claim_expires_at > clock_timestamp()
+      order by finalization_id for update)
+    update sonar.finalization f set claim_expires_at = clock_timestamp() + ${leaseMs} * interval '1 millisecond'
+    from held h where f.finalization_id = h.finalization_id
+    returning f.finalization_id`);
+  return new Set(rows.map((row) => row.finalization_id));
 }
 
 /**

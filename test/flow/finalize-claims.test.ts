@@ -1,5 +1,6 @@
 // A claim is proved in the transaction of its effects: who has lost it commits nothing, whoever dies on the way.
 import type { ClaimToken } from '#sonar/contracts/ids.ts';
+import { retryTasks } from '#sonar/flow/retry-tasks.ts';
 import { newId } from '#sonar/platform/ids.ts';
 import { claimFinalizations } from '#sonar/stores/finalizations.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
@@ -9,7 +10,7 @@ import { page, unreadResults } from '../fixtures/unread-results.ts';
 
 const clone = useClonedDatabase();
 const objects = useObjectStore();
-const { withResults, rows, keys, observations, expireClaims, makeDue, meanwhile } = unreadResults(
+const { withResults, dispatched, rows, keys, observations, expireClaims, makeDue, meanwhile } = unreadResults(
   clone,
   objects,
 );
@@ -142,4 +143,16 @@ test('a batch of a large file whose claim was lost commits nothing', async () =>
   const { lab } = await withResults([lines]);
   await meanwhile(lab, expireClaims).finalize();
   expect(await observations()).toBe(0);
+});
+
+test('a batch of a large file whose result was closed meanwhile commits nothing, though its neighbour is due', async () => {
+  const { lab, scan, attempts, worker } = await dispatched(2);
+  const lines = Array.from({ length: 2_500 }, (_, index) => page(`host-${index}`)).join('\n');
+  const failed = { outcome: 'failed', exitCode: 3 } as const;
+  await lab.run(attempts[0]!, worker, { found: { 'found.jsonl': lines } }, failed);
+  await lab.run(attempts[1]!, worker, { found: { 'found.jsonl': page('neighbour') } });
+  let retried: Promise<unknown> | undefined;
+  await meanwhile(lab, () => (retried ??= retryTasks(lab, scan.scan_id, null))).finalize();
+  expect(await keys()).toEqual(['http://neighbour.example.com/']);
+  expect((await rows()).map((row) => row.status)).toEqual(['superseded', 'done']);
 });
