@@ -19,7 +19,7 @@ export interface ObjectStore {
    * that is used twice answers 412 and never overwrites.
    */
   presignPut(key: string, size: number): Promise<{ url: string; headers: Record<string, string> }>;
-  /** @throws SonarError `not_found` where there is no such object, `unreachable` otherwise. */
+  /** @throws SonarError `not_found` where there is no such object, `unreachable` otherwise, also while it is read. */
   read(key: string): Promise<AsyncIterable<Uint8Array>>;
   /**
    * For what the control roles make themselves, under a key that its bytes determine. A stream is sent once.
@@ -50,6 +50,8 @@ export function openObjectStore(options: ObjectStoreOptions): ObjectStore {
     forcePathStyle: true,
     // A presigned PUT cannot carry a checksum that is computed at the send.
     requestChecksumCalculation: 'WHEN_REQUIRED',
+    // Readers verify the hash that was accepted: so a fault within a body is always the connection's, never the bytes'.
+    responseChecksumValidation: 'WHEN_REQUIRED',
     maxAttempts: 3,
     // Without the throw a request that is past its time is only warned of; a body that stops is the socket's.
     requestHandler: {
@@ -108,7 +110,7 @@ export function openObjectStore(options: ObjectStoreOptions): ObjectStore {
     async read(Key) {
       try {
         const answer = await client.send(new GetObjectCommand({ Bucket, Key }));
-        return answer.Body as unknown as AsyncIterable<Uint8Array>;
+        return unbroken(Key, answer.Body as unknown as AsyncIterable<Uint8Array>);
       } catch (error) {
         // A bucket that is not there is a setting to mend, not an object that is lost.
         if ((error as { name?: string }).name === 'NoSuchKey')
@@ -140,4 +142,15 @@ export function openObjectStore(options: ObjectStoreOptions): ObjectStore {
     },
     close: () => client.destroy(),
   };
+}
+
+/** A store may die in the middle of a body as well as before it. */
+async function* unbroken(key: string, body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    throw new SonarError('unreachable', `the object store broke off within ${key}: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
 }

@@ -1,5 +1,8 @@
 // What goes wrong while results are read: whose fault it was decides what becomes of them.
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { SonarError } from '#sonar/platform/errors.ts';
+import { openObjectStore } from '#sonar/transport/object-store.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { oneStep } from '../fixtures/definition-texts.ts';
 import { faultyDatabase } from '../fixtures/faulty-database.ts';
@@ -27,6 +30,58 @@ test('an outage of the object store counts no attempt, however long it lasts', a
   expect(await rows()).toMatchObject([{ status: 'done', attempts: 1, error: null }]);
   expect(await lab.tasks(scan)).toMatchObject([{ status: 'Completed', finalized: true }]);
 });
+
+/** A store that answers and breaks off after the first bytes. */
+async function withBreakingStore(
+  breakOff: (response: ServerResponse) => unknown,
+  work: (breaking: typeof objects) => Promise<void>,
+): Promise<void> {
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { 'content-length': '5000' });
+    response.write('{"url":', () => breakOff(response));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const breaking = openObjectStore({
+    endpoint: `http://127.0.0.1:${port}`,
+    bucket: 'sonar',
+    region: 'us-east-1',
+    urlLifeMs: 1_000,
+  });
+  try {
+    await work(breaking);
+  } finally {
+    breaking.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+}
+
+test.each([
+  ['closed', (response: ServerResponse) => response.destroy()],
+  ['reset', (response: ServerResponse) => response.socket?.resetAndDestroy()],
+])(
+  'an outage in the middle of an object counts no attempt either: the connection is %s',
+  async (_how, breakOff) => {
+    const { lab } = await withResults([page('a')], { SONAR_FINALIZATION_ATTEMPTS: 2 });
+    await withBreakingStore(breakOff, async (breaking) => {
+      const away = lab.with({ objects: { ...objects, read: (key) => breaking.read(key) } });
+      for (let time = 0; time < 3; time += 1) {
+        await away.finalize();
+        expect(await rows()).toMatchObject([
+          {
+            status: 'due',
+            attempts: 0,
+            error: expect.stringMatching(/^the object store broke off within /) as string,
+          },
+        ]);
+        await makeDue();
+      }
+    });
+    await lab.finalize();
+    expect(await rows()).toMatchObject([{ status: 'done', attempts: 1, error: null }]);
+  },
+);
 
 test('a result over which so many claimants have died is poisoned without being read', async () => {
   const { lab, scan } = await withResults([page('a'), page('b')], { SONAR_FINALIZATION_ATTEMPTS: 3 });
