@@ -15,6 +15,7 @@ const statuses: Record<FaultCode, number> = {
   invalid: 422,
   schema_version: 503,
   unreachable: 503,
+  timed_out: 503,
   lease_lost: 503,
   internal: 500,
 };

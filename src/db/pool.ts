@@ -54,7 +54,7 @@ export interface DatabaseOptions {
   /** Shown in pg_stat_activity. */
   applicationName: string;
   maxConnections: number;
-  /** Ends a statement that hangs, on the server's side. */
+  /** Ends a statement that hangs, on the server's side; it is thrown as `timed_out`. */
   statementTimeoutMs?: number;
   onError?: (error: unknown) => void;
 }
@@ -147,6 +147,7 @@ function run(target: pg.Pool | pg.PoolClient, statement: Statement): Promise<pg.
     .catch(rethrow);
 }
 
+const canceled = '57014';
 const unreachableCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -157,13 +158,22 @@ const unreachableCodes = new Set([
   '57P02',
   '57P03',
   '53300',
-  // Ended by the server's own limits, or to resolve a deadlock: the same again may go through.
+  // Ended while it did nothing, by hand, or to resolve a deadlock: the same again may go through.
   '25P03',
-  '57014',
+  canceled,
   '40P01',
 ]);
 
+// By hand is the only other way to it, and said in English unless the server was set up otherwise.
+const isTimeLimit = (error: unknown): boolean =>
+  (error as { code?: string }).code === canceled && !/user request/i.test(messageOf(error));
+
 function rethrow(error: unknown): never {
+  // No outage: what took too long may take as long the next time, and whoever counts tries has to count it.
+  if (isTimeLimit(error))
+    throw new SonarError('timed_out', `PostgreSQL ended a statement at its time limit: ${messageOf(error)}`, {
+      cause: error,
+    });
   const code = (error as { code?: string }).code;
   const lost = code
     ? unreachableCodes.has(code) || code.startsWith('08')

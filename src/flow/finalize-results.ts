@@ -24,7 +24,7 @@ import {
 import type { Revisions } from '#sonar/stores/revisions.ts';
 import type { ObjectStore } from '#sonar/transport/object-store.ts';
 import { beginReading, type RecordReading, readRecords } from './read-records.ts';
-import { upsertInventory } from './upsert-inventory.ts';
+import { bytesAtOnce, upsertInventory } from './upsert-inventory.ts';
 
 export interface FinalizeParts {
   database: Database;
@@ -85,13 +85,12 @@ export async function finalizeResults(
   return new Set(rows.map((row) => row.scan_id));
 }
 
-/** Small results commit together; when that fails each is tried alone, so that one cannot hold up the others. */
 async function finalizeBatch(
   parts: FinalizeParts,
   token: ClaimToken,
   rows: FinalizationRow[],
 ): Promise<void> {
-  const reads: RecordReading[] = [];
+  let reads: RecordReading[] = [];
   for (const row of rows) {
     if (row.attempts > parts.settings.SONAR_FINALIZATION_ATTEMPTS) {
       // Counted at the claim: its claimants have died over it, so nobody reads it again.
@@ -101,11 +100,25 @@ async function finalizeBatch(
     const reading = beginReading(row);
     try {
       await readRecords(parts, reading, () => flush(parts, token, reading));
-      reads.push(reading);
     } catch (error) {
       await giveBack(parts, token, reading, error);
+      continue;
     }
+    if (reads.reduce((bytes, read) => bytes + read.bytes, reading.bytes) > bytesAtOnce) {
+      await commitTogether(parts, token, reads);
+      reads = [];
+    }
+    reads.push(reading);
   }
+  await commitTogether(parts, token, reads);
+}
+
+/** Small results commit together; when that fails each is tried alone, so that one cannot hold up the others. */
+async function commitTogether(
+  parts: FinalizeParts,
+  token: ClaimToken,
+  reads: RecordReading[],
+): Promise<void> {
   if (reads.length === 0) return;
   try {
     await commit(parts, token, reads);

@@ -32,7 +32,7 @@ import { declaredTypes } from '#sonar/stores/record-types.ts';
 import { knownFiles } from '#sonar/stores/stored-files.ts';
 import type { ObjectStore } from '#sonar/transport/object-store.ts';
 import { readVerified } from './read-output.ts';
-import { upsertInventory } from './upsert-inventory.ts';
+import { bytesAtOnce, sizeOf, upsertInventory } from './upsert-inventory.ts';
 
 interface Parts {
   database: Database;
@@ -171,6 +171,7 @@ class Slice {
   #events = 0;
   #committed: number;
   #observations: NewObservation[] = [];
+  #bytes = 0;
   #bad = 0;
   #warnings: string[] = [];
 
@@ -195,7 +196,9 @@ class Slice {
       if (this.#events <= this.#committed) continue;
       this.#take(event);
       const full =
-        this.#observations.length >= observationsPerBatch || this.#events - this.#committed >= eventsPerBatch;
+        this.#observations.length >= observationsPerBatch ||
+        this.#bytes >= bytesAtOnce ||
+        this.#events - this.#committed >= eventsPerBatch;
       if (!full) continue;
       await this.#commit();
       if (performance.now() > this.#until) return false;
@@ -224,7 +227,7 @@ class Slice {
     const row = this.#row;
     const keyed = recordKey(draft, this.#types);
     if (!keyed.ok) return this.#refuse(keyed.reason);
-    this.#observations.push({
+    const observation: NewObservation = {
       attemptId: row.import_id,
       output,
       file: '',
@@ -240,7 +243,9 @@ class Slice {
       fields: keyed.fields,
       sets: keyed.sets,
       partial: false,
-    });
+    };
+    this.#bytes += sizeOf(observation);
+    this.#observations.push(observation);
   }
 
   #refuse(reason: string): void {
@@ -271,6 +276,7 @@ class Slice {
     });
     this.#committed = this.#events;
     this.#observations = [];
+    this.#bytes = 0;
     this.#bad = 0;
     this.#warnings = [];
   }

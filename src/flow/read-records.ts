@@ -15,6 +15,7 @@ import type { NewObservation } from '#sonar/stores/inventory.ts';
 import type { Revisions } from '#sonar/stores/revisions.ts';
 import type { ObjectStore } from '#sonar/transport/object-store.ts';
 import { readVerified } from './read-output.ts';
+import { bytesAtOnce, sizeOf } from './upsert-inventory.ts';
 
 export interface RecordReading {
   row: FinalizationRow;
@@ -22,6 +23,8 @@ export interface RecordReading {
   types: RecordTypes;
   /** What is not written yet. */
   observations: NewObservation[];
+  /** Of those. */
+  bytes: number;
   records: number;
   bad: number;
   warnings: string[];
@@ -33,15 +36,14 @@ export const beginReading = (row: FinalizationRow): RecordReading => ({
   row,
   types: builtInTypes,
   observations: [],
+  bytes: 0,
   records: 0,
   bad: 0,
   warnings: [],
   sample: null,
 });
 
-// More in memory costs more of it; less costs more transactions.
 const observationsPerFlush = 2_000;
-const bytesPerFlush = 4 * 1024 * 1024;
 const maxWarnings = 20;
 
 /**
@@ -87,7 +89,6 @@ async function readFile(
 ): Promise<void> {
   const badBefore = reading.bad;
   let good = 0;
-  let bytes = 0;
   reading.sample = { file: file.path, text: null };
   const content = sampled(await readVerified(objects, file), reading.sample);
   for await (const event of readerFor(spec).read(content, spec)) {
@@ -100,12 +101,12 @@ async function readFile(
       const observed = observe(reading, file, event);
       // A row that makes no record is good as it is: it may feed a foreach.
       if (observed.length > 0 || event.records.length === 0) good += 1;
-      for (const observation of observed) bytes += JSON.stringify(observation.fields).length;
+      for (const observation of observed) reading.bytes += sizeOf(observation);
       reading.observations.push(...observed);
-      if (reading.observations.length >= observationsPerFlush || bytes >= bytesPerFlush) {
+      if (reading.observations.length >= observationsPerFlush || reading.bytes >= bytesAtOnce) {
         await flush();
         reading.observations = [];
-        bytes = 0;
+        reading.bytes = 0;
       }
     }
   }

@@ -23,6 +23,12 @@ import {
 // Each round meets a record that was taken away since it was looked for: two in a row are rare enough.
 const maxRounds = 5;
 
+/** More at once costs more memory, and time that statements have a limit of; less costs more transactions. */
+export const bytesAtOnce = 4 * 1024 * 1024;
+
+/** All that is written of it: its sets may be larger than its fields. */
+export const sizeOf = (observation: NewObservation): number => Buffer.byteLength(JSON.stringify(observation));
+
 /** In the transaction that ends the finalization they come from, or a batch of it. @returns how many were new. */
 export async function upsertInventory(tx: Db, observations: readonly NewObservation[]): Promise<number> {
   if (observations.length === 0) return 0;

@@ -12,6 +12,7 @@ export const faultCodes = {
   invalid: { retryable: false },
   schema_version: { retryable: false },
   unreachable: { retryable: true },
+  timed_out: { retryable: true },
   lease_lost: { retryable: false },
   internal: { retryable: true },
 } as const;

@@ -2,9 +2,11 @@
 import { finalizationIsDue } from '#sonar/stores/finalizations.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { oneStep } from '../fixtures/definition-texts.ts';
+import { openLaboratory } from '../fixtures/laboratory.ts';
 import { overwriteObject, removeObject, useObjectStore } from '../fixtures/object-store.ts';
 import { query } from '../fixtures/query.ts';
 import { page, unreadResults } from '../fixtures/unread-results.ts';
+import { watchedDatabase } from '../fixtures/watched-database.ts';
 
 const clone = useClonedDatabase();
 const objects = useObjectStore();
@@ -140,4 +142,43 @@ test('what a failed command left is read and marked; the task stays Failed', asy
     { partial: true },
   ]);
   expect(scan.status).toBe('Running');
+});
+
+const certificates = `
+sonar: 1
+name: certificates
+steps:
+  only: {tags: [t], command: [tlsx], outputs: {found: {path: "*.jsonl", read: tlsx}}}
+`;
+const wide = (file: string, lines: number) =>
+  Array.from({ length: lines }, (_, line) =>
+    JSON.stringify({
+      host: `h${line}.example.com`,
+      port: 443,
+      fingerprint_hash: { sha256: `${file}${line}`.padStart(64, 'a') },
+      subject_an: Array.from({ length: 256 }, (_unused, name) => `${'n'.repeat(240)}${name}.example.com`),
+    }),
+  ).join('\n');
+
+test('what is written at once is bounded in all its bytes: sets and keys too, over files and results', async () => {
+  const lab = openLaboratory(clone, objects);
+  const worker = await lab.worker();
+  const results = [{ 'a.jsonl': wide('1', 40), 'b.jsonl': wide('2', 40) }, { 'a.jsonl': wide('3', 60) }];
+  for (const [index, found] of results.entries()) {
+    const scan = await lab.scan(certificates.replace('certificates', `certificates-${index}`));
+    await lab.plan(scan);
+    await lab.place();
+    const [attempt] = await lab.published(scan);
+    await lab.run(attempt!, worker, { found });
+  }
+  const sizes: number[] = [];
+  const measured = watchedDatabase(clone.database, async ({ name, values }) => {
+    if (name === 'inventory.insert_observations') sizes.push(Buffer.byteLength(String(values[0])));
+  });
+  await lab.with({ database: measured }).finalize();
+  expect((await rows()).map((row) => row.status)).toEqual(['done', 'done']);
+  const line = Buffer.byteLength(wide('1', 1));
+  // The line that goes over the bound is still among what is written.
+  expect(Math.max(...sizes)).toBeLessThan(4 * 1024 * 1024 + 2 * line);
+  expect(sizes.length).toBeGreaterThan(2);
 });
