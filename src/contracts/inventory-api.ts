@@ -109,7 +109,8 @@ export const recordTypeListSchema = z.object({
 
 /**
  * `POST /v1/inventory/imports` (operator): a file that was stored by `POST /v1/files` is read into the inventory. The
- * same file read in the same way is the same import: post it again to go on, until it is no longer `due`.
+ * same file read in the same way is the same import: post it again to go on, until it is no longer `due`;
+ * one that has `failed` is tried anew.
  */
 export const importSchema = z.strictObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
@@ -127,7 +128,7 @@ export const importViewSchema = z.object({
   id: z.uuid(),
   name: z.string(),
   status: z.enum(['due', 'done', 'failed']),
-  /** False: it was there already. */
+  /** False: it was there already, and had not failed. */
   created: z.boolean(),
   records: count,
   badRecords: count,

@@ -26,6 +26,7 @@ import {
   importTotals,
   insertImport,
   releaseImport,
+  reopenImport,
 } from '#sonar/stores/imports.ts';
 import type { NewObservation } from '#sonar/stores/inventory.ts';
 import { declaredTypes } from '#sonar/stores/record-types.ts';
@@ -51,7 +52,7 @@ const output = 'import';
 const hostList = 'host';
 
 /**
- * Reads for a bounded time; the same call again goes on.
+ * Reads for a bounded time; the same call again goes on, and tries one anew that has failed.
  * @throws SonarError `invalid` where the file is not stored.
  */
 export async function importRecords(
@@ -66,11 +67,12 @@ export async function importRecords(
     .update(canonicalJson({ ...read }))
     .digest('hex');
   const which = { workspaceId, sha256, readSha256 };
-  const created = await insertImport(database, { ...asked, ...which, importId: newId<ImportId>() });
+  const inserted = await insertImport(database, { ...asked, ...which, importId: newId<ImportId>() });
   const row = await findImport(database, which);
   if (row === undefined) throw new SonarError('internal', `the import of ${sha256} is not there`);
-  if (row.status === 'due') await readSlice(parts, row);
-  return { row: (await findImport(database, which)) ?? row, created };
+  const reopened = row.status === 'failed' && (await reopenImport(database, row.import_id));
+  if (row.status === 'due' || reopened) await readSlice(parts, row);
+  return { row: (await findImport(database, which)) ?? row, created: inserted || reopened };
 }
 
 /**
@@ -143,7 +145,7 @@ async function readSlice(parts: Parts, row: ImportRow): Promise<void> {
   try {
     const types = await typesOf(database, row.workspace_id);
     const slice = new Slice(parts, row, token, types, claimed.events);
-    if (!(await slice.read())) await releaseImport(database, row.import_id, token);
+    if (!(await slice.read())) await releaseImport(database, row.import_id, token, { countsAttempt: true });
     else {
       const { records, bad_records: bad, first } = await importTotals(database, row.import_id);
       const hopeless = bad > 0 && records === 0;
@@ -154,7 +156,9 @@ async function readSlice(parts: Parts, row: ImportRow): Promise<void> {
     }
   } catch (error) {
     if (!isSonarError(error, 'invalid')) {
-      await releaseImport(database, row.import_id, token).catch(() => undefined);
+      // An outage is nobody's fault, and the file's least of all.
+      const countsAttempt = !isSonarError(error, 'unreachable');
+      await releaseImport(database, row.import_id, token, { countsAttempt }).catch(() => undefined);
       throw error;
     }
     await finish('failed', storableText(messageOf(error), 1_000));

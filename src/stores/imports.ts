@@ -112,10 +112,27 @@ export function advanceImport(
     where import_id = ${importId} and status = 'due' and claim_token = ${claim.token} and claim_expires_at > clock_timestamp()`);
 }
 
-export function releaseImport(db: Db, importId: ImportId, token: ClaimToken): Promise<number> {
+/** Others may go on at once; an attempt that does not count is given back. */
+export function releaseImport(
+  db: Db,
+  importId: ImportId,
+  token: ClaimToken,
+  { countsAttempt }: { countsAttempt: boolean },
+): Promise<number> {
   return db.execute(sql('import.release')`
-    update sonar.inventory_import set claim_token = null, claim_expires_at = clock_timestamp()
+    update sonar.inventory_import
+    set claim_token = null, claim_expires_at = clock_timestamp(),
+        attempts = greatest(attempts - case when ${countsAttempt}::boolean then 0 else 1 end, 0)
     where import_id = ${importId} and claim_token = ${token} and status = 'due'`);
+}
+
+/** From nothing: what is in the inventory already is not written twice, but counted again. False: it has not failed. */
+export async function reopenImport(db: Db, importId: ImportId): Promise<boolean> {
+  const reopened = await db.execute(sql('import.reopen')`
+    update sonar.inventory_import
+    set status = 'due', finished_at = null, error = null, attempts = 0, events = 0, records = 0, bad_records = 0, warnings = '{}'
+    where import_id = ${importId} and status = 'failed'`);
+  return reopened === 1;
 }
 
 export function finishImport(

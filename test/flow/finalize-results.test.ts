@@ -163,7 +163,10 @@ const wide = (file: string, lines: number) =>
 test('what is written at once is bounded in all its bytes: sets and keys too, over files and results', async () => {
   const lab = openLaboratory(clone, objects);
   const worker = await lab.worker();
-  const results = [{ 'a.jsonl': wide('1', 40), 'b.jsonl': wide('2', 40) }, { 'a.jsonl': wide('3', 60) }];
+  const results: Record<string, string>[] = [
+    { 'a.jsonl': wide('1', 40), 'b.jsonl': wide('2', 40) },
+    { 'a.jsonl': wide('3', 60) },
+  ];
   for (const [index, found] of results.entries()) {
     const scan = await lab.scan(certificates.replace('certificates', `certificates-${index}`));
     await lab.plan(scan);

@@ -3,11 +3,13 @@ import { defaultWorkspace } from '#sonar/contracts/ids.ts';
 import { importRecords, importSpec, resumeImport } from '#sonar/flow/import-records.ts';
 import { confirmFiles, placesForFiles } from '#sonar/flow/store-files.ts';
 import type { Settings } from '#sonar/platform/config.ts';
+import { SonarError } from '#sonar/platform/errors.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { faultyDatabase } from '../fixtures/faulty-database.ts';
 import { type Laboratory, openLaboratory } from '../fixtures/laboratory.ts';
 import { put, sha256, useObjectStore } from '../fixtures/object-store.ts';
 import { query } from '../fixtures/query.ts';
+import { watchedDatabase } from '../fixtures/watched-database.ts';
 
 const clone = useClonedDatabase();
 const objects = useObjectStore();
@@ -153,24 +155,83 @@ test('an import that dies between batches goes on where it was, and ends in the 
   ]);
 });
 
+const dieOnce = async (parts: Laboratory, content: string) => {
+  await expect(bring(parts, content, domains)).rejects.toThrow('injected fault');
+  await clone.database.execute(
+    query`update sonar.inventory_import set claim_expires_at = clock_timestamp() - interval '1 day'`,
+  );
+};
+const deadly = (parts: Laboratory, from = 1) =>
+  parts.with({
+    database: faultyDatabase(
+      clone.database,
+      (name, time) => (name === 'import.advance' && time >= from) || name === 'import.release',
+    ),
+  });
+
 test('a file that kills its readers is given up', async () => {
   const parts = lab();
-  const dying = faultyDatabase(
-    clone.database,
-    (name) => name.startsWith('import.advance') || name === 'import.release',
-  );
-  for (let time = 1; time <= 5; time += 1) {
-    await expect(bring(parts.with({ database: dying }), 'a.example.com', domains)).rejects.toThrow(
-      'injected fault',
-    );
-    await clone.database.execute(
-      query`update sonar.inventory_import set claim_expires_at = clock_timestamp() - interval '1 day'`,
-    );
-  }
+  for (let time = 1; time <= 5; time += 1) await dieOnce(deadly(parts), 'a.example.com');
   expect((await bring(parts, 'a.example.com', domains)).row).toMatchObject({
     status: 'failed',
     error: 'every process that read it has died or lost its claim',
   });
+});
+
+test('an import that failed is tried anew when somebody asks for it again, and counts from nothing', async () => {
+  const parts = lab();
+  const list = ['-bad-', ...Array.from({ length: 3_000 }, (_, n) => `h${n}.example.com`)].join('\n');
+  await dieOnce(deadly(parts, 2), list);
+  for (let time = 1; time <= 5; time += 1) await dieOnce(deadly(parts), list);
+  expect((await bring(parts, list, domains)).row).toMatchObject({
+    status: 'failed',
+    records: 2_000,
+    bad_records: 1,
+  });
+  // Nobody but somebody who asks: left alone it stays as it is.
+  expect(await resumeImport(parts)).toBe(false);
+  expect(await bring(parts, list, domains)).toMatchObject({
+    created: true,
+    row: { status: 'done', error: null, records: 3_000, bad_records: 1, warnings: [expect.any(String)] },
+  });
+  expect(await keys()).toHaveLength(3_000);
+  expect(await bring(parts, list, domains)).toMatchObject({ created: false, row: { status: 'done' } });
+});
+
+test('an outage of the object store ends no import, however often it is asked for meanwhile', async () => {
+  const parts = lab();
+  const content = 'a.example.com\n';
+  const away = parts.with({
+    objects: {
+      ...objects,
+      read: () => Promise.reject(new SonarError('unreachable', 'the store is away')),
+    },
+  });
+  await stored(parts, content);
+  for (let time = 0; time < 6; time += 1)
+    await expect(bring(away, content, domains)).rejects.toThrow('the store is away');
+  expect(await clone.database.rows(query`select status, attempts from sonar.inventory_import`)).toEqual([
+    { status: 'due', attempts: 0 },
+  ]);
+  expect((await bring(parts, content, domains)).row).toMatchObject({ status: 'done', records: 1 });
+});
+
+test('what an import writes at once is bounded in all its bytes', async () => {
+  const line = (n: number) =>
+    JSON.stringify({
+      host: `h${n}.example.com`,
+      port: 443,
+      fingerprint_hash: { sha256: `${n}`.padStart(64, 'a') },
+      subject_an: Array.from({ length: 256 }, (_, name) => `${'n'.repeat(240)}${name}.example.com`),
+    });
+  const sizes: number[] = [];
+  const measured = watchedDatabase(clone.database, async ({ name, values }) => {
+    if (name === 'inventory.insert_observations') sizes.push(Buffer.byteLength(String(values[0])));
+  });
+  const content = Array.from({ length: 80 }, (_, n) => line(n)).join('\n');
+  await bring(lab().with({ database: measured }), content, { format: 'tlsx' });
+  expect(Math.max(...sizes)).toBeLessThan(4 * 1024 * 1024 + 2 * line(0).length);
+  expect(sizes).toHaveLength(2);
 });
 
 test('what an import and a scan saw of one record is one record, whichever came first', async () => {
