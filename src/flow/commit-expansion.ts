@@ -19,7 +19,7 @@ import {
 } from '#sonar/stores/expansions.ts';
 import type { Revisions } from '#sonar/stores/revisions.ts';
 import { failScanRow, lockScan, type ScanRow } from '#sonar/stores/scans.ts';
-import { addRefused } from '#sonar/stores/steps.ts';
+import { addRefused, stepsPinnedAs } from '#sonar/stores/steps.ts';
 import { countTasks } from '#sonar/stores/task-counts.ts';
 import { insertTask } from '#sonar/stores/tasks.ts';
 import type { ObjectStore } from '#sonar/transport/object-store.ts';
@@ -72,11 +72,12 @@ export const here = (expansion: ExpansionRow): Place => ({
 
 /**
  * One step of an expansion, all of it or nothing. The row that was passed in is moved on with it.
- * @returns how many tasks were made; null where the scan does not run or another pass has moved the expansion.
+ * @returns how many tasks were made; null where the scan does not run, the step has begun anew or another pass has
+ * moved the expansion.
  */
 export async function commitExpansion(
   parts: Pick<ExpandParts, 'database' | 'settings'>,
-  { scan, step, expansion, sourcesId }: Expanding,
+  { scan, definition, step, expansion, sourcesId }: Expanding,
   to: Place & {
     tasks: ExpandedTask[] | ((tx: Db) => Promise<ExpandedTask[]>);
     refused?: number;
@@ -90,6 +91,9 @@ export async function commitExpansion(
   const committed = await parts.database.transaction(async (tx) => {
     const locked = await lockScan(tx, scan.scan_id);
     if (locked?.status !== 'Running' || locked.generation !== scan.generation) return null;
+    const pins = definition.pins.get(step.name);
+    if (!pins || !(await stepsPinnedAs(tx, scan.scan_id, new Map([[step.name, pins]]))).has(step.name))
+      return null;
     if (!(await lockExpansion(tx, expansion.expansion_id, here(expansion)))) return null;
     const tasks = typeof to.tasks === 'function' ? await to.tasks(tx) : to.tasks;
     const cap = parts.settings.SONAR_SCAN_TASK_CAP;

@@ -13,12 +13,13 @@ import { SonarError } from '#sonar/platform/errors.ts';
 import {
   inputFilesOf,
   insertInputFile,
+  type NewInputFile,
   releaseWaitingTasks,
   tasksWithoutInputs,
   type WaitingTaskRow,
 } from '#sonar/stores/input-files.ts';
 import { lockScan, type ScanRow } from '#sonar/stores/scans.ts';
-import { addRefused } from '#sonar/stores/steps.ts';
+import { addRefused, stepsPinnedAs } from '#sonar/stores/steps.ts';
 import { scanInputFile } from '#sonar/stores/stored-files.ts';
 import type { ExpandParts } from './commit-expansion.ts';
 import { onSourceFault } from './fail-scan.ts';
@@ -67,7 +68,7 @@ export async function makeWaitingInputs(
 }
 
 async function releasePage(parts: ExpandParts, making: Making, page: WaitingTaskRow[]): Promise<number> {
-  const ready: TaskId[] = [];
+  const ready: { taskId: TaskId; step: string }[] = [];
   const noWork: TaskId[] = [];
   const prepare = async (task: WaitingTaskRow): Promise<void> => {
     const step = making.definition.steps.find((candidate) => candidate.name === task.step);
@@ -75,7 +76,7 @@ async function releasePage(parts: ExpandParts, making: Making, page: WaitingTask
     const footing = { parentTaskId: task.parent_task_id, sourcesId: task.sources_id };
     try {
       const lines = await makeInputs(parts, making, step, footing);
-      ready.push(task.task_id);
+      ready.push({ taskId: task.task_id, step: task.step });
       const target = targetInput(step);
       if (target !== null && lines.get(target) === 0) noWork.push(task.task_id);
     } catch (error) {
@@ -84,13 +85,20 @@ async function releasePage(parts: ExpandParts, making: Making, page: WaitingTask
   };
   for (let at = 0; at < page.length; at += tasksAtOnce)
     await Promise.all(page.slice(at, at + tasksAtOnce).map(prepare));
-  if (ready.length > 0)
-    await parts.database.transaction(async (tx) => {
-      await lockScan(tx, making.scan.scan_id);
-      await releaseWaitingTasks(tx, ready, noWork);
-    });
-  return ready.length;
+  if (ready.length === 0) return 0;
+  const { scan, definition } = making;
+  return parts.database.transaction(async (tx) => {
+    await lockScan(tx, scan.scan_id);
+    // A task that came with other pins since then waits for a pass that knows them.
+    const current = await stepsPinnedAs(tx, scan.scan_id, pinsOfSteps(definition, ready));
+    const released = ready.flatMap(({ taskId, step }) => (current.has(step) ? [taskId] : []));
+    await releaseWaitingTasks(tx, released, noWork);
+    return released.length;
+  });
 }
+
+const pinsOfSteps = (definition: LiveDefinition, of: readonly { step: string }[]): LiveDefinition['pins'] =>
+  new Map([...definition.pins].filter(([step]) => of.some((task) => task.step === step)));
 
 /** Makes what is missing of one owner's files. @returns input → how many lines it has. */
 export async function makeInputs(
@@ -147,7 +155,7 @@ async function makeOne(
       lines: 1,
       refused: 0,
     };
-    await insertInputFile(parts.database, owner, file);
+    await keepFile(parts, making, owner, file, undefined);
     return 1;
   }
   await using spool = new InputSpool(parts.settings.SONAR_OUTPUT_CAP_BYTES);
@@ -161,14 +169,28 @@ async function makeOne(
     inputObjectKey(scan.workspace_id, scan.scan_id, sha256),
   );
   const { lines, refused, reason } = writing;
-  await parts.database.transaction(async (tx) => {
-    await lockScan(tx, scan.scan_id);
-    const file = { ...stored, ownerId, step: step.name, input: spec.name, lines, refused };
-    const inserted = await insertInputFile(tx, owner, file);
-    if (inserted === 1 && refused > 0)
-      await addRefused(tx, scan.scan_id, step.name, refused, `refused: ${reason ?? ''}`);
-  });
+  const file = { ...stored, ownerId, step: step.name, input: spec.name, lines, refused };
+  await keepFile(parts, making, owner, file, reason);
   return lines;
+}
+
+/** Not of a step that has begun anew meanwhile: it may read other things by now, or check them against the scope. */
+async function keepFile(
+  parts: Pick<ExpandParts, 'database'>,
+  { definition }: Making,
+  owner: Parameters<typeof insertInputFile>[1],
+  file: NewInputFile,
+  reason: string | undefined,
+): Promise<void> {
+  const { scanId } = owner;
+  const { step, refused } = file;
+  await parts.database.transaction(async (tx) => {
+    await lockScan(tx, scanId);
+    const current = await stepsPinnedAs(tx, scanId, pinsOfSteps(definition, [file]));
+    if (!current.has(step)) return;
+    if ((await insertInputFile(tx, owner, file)) === 1 && refused > 0)
+      await addRefused(tx, scanId, step, refused, `refused: ${reason ?? ''}`);
+  });
 }
 
 /** Lines of one file: refused ones are counted, and the first says why. */

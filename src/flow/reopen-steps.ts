@@ -4,6 +4,7 @@ import { failureCodes } from '#sonar/contracts/failure-codes.ts';
 import type { ScanId } from '#sonar/contracts/ids.ts';
 import type { Db } from '#sonar/db/pool.ts';
 import { type RetryEffects, retryEffects } from '#sonar/domain/retry.ts';
+import { dropInputFiles } from '#sonar/stores/input-files.ts';
 import { dropExpansions, reopenSteps, supersedeTasks } from '#sonar/stores/retries.ts';
 import type { Revisions } from '#sonar/stores/revisions.ts';
 import type { ScanRow } from '#sonar/stores/scans.ts';
@@ -37,6 +38,7 @@ export async function applyEffects(
   });
   await supersedeTasks(tx, scanId, superseded);
   await dropExpansions(tx, scanId, superseded);
+  await dropInputFiles(tx, scanId, superseded);
   await reopenSteps(tx, scanId, reopened, false);
   await reopenSteps(tx, scanId, superseded, true);
 }

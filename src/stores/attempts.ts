@@ -214,14 +214,17 @@ export function taskFiles(
     where task_id = ${taskId} and input = ${input} and path > ${after} order by path limit ${limit}`);
 }
 
-/** The file that was made of rows for the task's owner: its parent, its sources or its scan. */
+/**
+ * The file that was made of rows for the task's owner: its parent, its sources or its scan. What is made for a step
+ * that began anew is not for the tasks that it had before.
+ */
 export function madeFile(db: Db, taskId: TaskId, input: string): Promise<SourceFileRow[]> {
   return db.rows(sql('attempt.made_file')`
     select 0 as source, f.input as path, f.object_key, f.size, f.sha256
     from sonar.task t
     join sonar.input_file f on f.owner_id in (t.parent_task_id, t.sources_id, t.scan_id) and f.step = t.step
       and f.scan_id = t.scan_id
-    where t.task_id = ${taskId} and f.input = ${input}`);
+    where t.task_id = ${taskId} and t.superseded_at is null and f.input = ${input}`);
 }
 
 /** Files of the definition's revision that an attempt runs, in order of path after `after`. */

@@ -77,7 +77,8 @@ export async function reopenSteps(
         begun = begun and not ${anew}::boolean,
         pins = case when ${anew}::boolean then null else pins end,
         sources_id = case when ${anew}::boolean then null else sources_id end,
-        backfill_after = case when ${anew}::boolean then null else backfill_after end
+        backfill_after = case when ${anew}::boolean then null else backfill_after end,
+        refused = case when ${anew}::boolean then 0 else refused end
     where scan_id = ${scanId} and step = any(${steps}::text[]) and not removed`);
 }
 

@@ -67,6 +67,22 @@ export function pinStep(db: Db, scanId: ScanId, step: string, pins: StepPins): P
     where scan_id = ${scanId} and step = ${step} and begun and pins is null`);
 }
 
+/**
+ * Those of the steps that are still pinned as given. One that began anew, or was pinned by another revision, is not:
+ * what was made by the pins before must not become its.
+ */
+export async function stepsPinnedAs(
+  db: Db,
+  scanId: ScanId,
+  pins: ReadonlyMap<string, StepPins>,
+): Promise<Set<string>> {
+  const given = [...pins].map(([step, pinned]) => ({ step, pins: pinned }));
+  const rows = await db.rows<{ step: string }>(sql('step.pinned_as')`
+    select p.step from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g (step text, pins jsonb)
+    join sonar.scan_step p on p.scan_id = ${scanId} and p.step = g.step and p.pins = g.pins`);
+  return new Set(rows.map((row) => row.step));
+}
+
 export interface TakenStep {
   step: string;
   revision: number | null;
