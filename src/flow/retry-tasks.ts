@@ -2,8 +2,9 @@
 // results of their steps is made anew.
 import type { ScanId } from '#sonar/contracts/ids.ts';
 import type { Database } from '#sonar/db/pool.ts';
+import { isScanOpen } from '#sonar/domain/scan-states.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
-import { reopenScan, retryableSteps, retryTasks as retryTaskRows } from '#sonar/stores/retries.ts';
+import { owedSteps, reopenScan, retryableSteps, retryTasks as retryTaskRows } from '#sonar/stores/retries.ts';
 import type { Revisions } from '#sonar/stores/revisions.ts';
 import { findScan, lockScan, type ScanRow } from '#sonar/stores/scans.ts';
 import { applyEffects, effectsOf } from './reopen-steps.ts';
@@ -24,14 +25,16 @@ export function retryTasks(
     if (scan.status === 'Cancelling')
       throw new SonarError('conflict', `scan ${scanId} is being cancelled; retry when it is Cancelled`);
     const steps = await retryableSteps(tx, scanId, taskId);
-    if (steps.length === 0)
+    // What an ended scan has read since it was cancelled is new to all that rests on it, as what is retried will be.
+    const owed = isScanOpen(scan.status) ? [] : await owedSteps(tx, scanId);
+    if (steps.length === 0 && (taskId !== null || owed.length === 0))
       throw new SonarError(
         'conflict',
         taskId === null
           ? `scan ${scanId} has no Failed or Cancelled task to retry`
           : `task ${taskId} is not Failed or Cancelled, or its step was removed, so there is nothing to retry`,
       );
-    const effects = await effectsOf(tx, parts.revisions, scan, steps);
+    const effects = await effectsOf(tx, parts.revisions, scan, [...steps, ...owed]);
     // Tasks of steps that begin anew are made anew with them.
     const retried = await retryTaskRows(
       tx,

@@ -13,6 +13,14 @@ export async function retryableSteps(db: Db, scanId: ScanId, taskId: string | nu
   return rows.map((row) => row.step);
 }
 
+/** Steps with finished tasks whose dependents are not made yet. */
+export async function owedSteps(db: Db, scanId: ScanId): Promise<string[]> {
+  const rows = await db.rows<{ step: string }>(sql('retry.owed_steps')`
+    select p.step from sonar.scan_step p where p.scan_id = ${scanId} and exists (
+      select from sonar.task t where t.scan_id = p.scan_id and t.step = p.step and t.plan_due and t.superseded_at is null)`);
+  return rows.map((row) => row.step);
+}
+
 /**
  * Failed and Cancelled tasks of the steps go back to Pending with all counters reset; what was accepted of them
  * is cleared, and what was to be read of it is read no more.

@@ -220,6 +220,34 @@ test('of a Cancelled scan a result is read and nothing else begins: it ends Canc
   expect(await keys()).toContain('http://b.example.com/');
 });
 
+test('what was read of a Cancelled scan is given to all that rests on it when the scan goes on', async () => {
+  const { lab, worker, scan, id } = await poisoned();
+  await cancelScan(clone.database, scan.scan_id, 'enough');
+  await planScan(lab, scan.scan_id);
+  await lab.settle(scan);
+  expect(await live()).toEqual([
+    'child Completed 1',
+    'each Completed 1',
+    'each Failed 1',
+    'report Completed 1',
+  ]);
+  await repair(id);
+  await lab.finalize();
+  await lab.plan(scan);
+  expect(await lab.settle(scan)).toBe('Cancelled');
+  // Nothing of it has failed any more: it goes on for what it owes.
+  const { scan: open, retried } = await retryTasks(lab, scan.scan_id, null);
+  expect({ status: open.status, retried }).toEqual({ status: 'Running', retried: 0 });
+  await finishAll(lab, open, worker);
+  expect(await lab.settle(open)).toBe('Completed');
+  expect(await live()).toEqual(['child Completed 2', 'each Completed 2', 'report Completed 1']);
+  const [sources] = await clone.database.rows(query`
+    select count(*)::integer as sources from sonar.pinned_source where owner_id =
+      (select sources_id from sonar.task where step = 'report' and superseded_at is null)`);
+  expect(sources).toEqual({ sources: 2 });
+  await expect(retryTasks(lab, scan.scan_id, null)).rejects.toMatchObject({ code: 'conflict' });
+});
+
 test('of a Failed scan a result is read, and it ends Failed again', async () => {
   const { lab, scan, id } = await poisoned();
   await clone.database.execute(
