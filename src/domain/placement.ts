@@ -137,13 +137,17 @@ function add(given: Map<string, Allocation>, allocation: Allocation): void {
 
 export interface EligibleWorker {
   incarnationId: string;
+  /** By which it can be given work now. */
   tags: readonly string[];
+  /** Which it has too, but which take nothing at the moment. */
+  parked: readonly string[];
   slots: number;
 }
 
 /**
  * A step without the workers that lack its program: of its tags those that others serve, of its room no more than
- * theirs. `nobody` where workers serve its tags and each of them lacks it; no worker at all is not that.
+ * theirs. `nobody` where workers have its tags, parked ones too, and each of them lacks it; no worker at all is not
+ * that, and one that has it and can be given nothing for a while is somebody.
  */
 export function withoutLacking(
   step: PlaceableStep,
@@ -152,10 +156,12 @@ export function withoutLacking(
   lacking: ReadonlySet<string>,
   multiple: number,
 ): PlaceableStep | 'nobody' {
-  const serving = workers.filter((worker) => worker.tags.some((tag) => step.tags.includes(tag)));
-  const having = serving.filter((worker) => !lacking.has(worker.incarnationId));
-  if (having.length === serving.length) return step;
-  if (having.length === 0) return 'nobody';
+  const ofStep = (tag: string): boolean => step.tags.includes(tag);
+  const known = workers.filter(({ tags, parked }) => tags.some(ofStep) || parked.some(ofStep));
+  const able = known.filter((worker) => !lacking.has(worker.incarnationId));
+  if (able.length === known.length) return step;
+  if (able.length === 0) return 'nobody';
+  const having = able.filter(({ tags }) => tags.some(ofStep));
   const slots = having.reduce((sum, worker) => sum + worker.slots, 0);
   return {
     ...step,

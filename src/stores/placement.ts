@@ -93,15 +93,17 @@ export async function passIsWanted(db: Db): Promise<boolean> {
   return row?.wanted ?? false;
 }
 
-/** Alive, active, not draining: who may be given work, by the tags that are not parked. */
+/** Alive, active, not draining: who may be given work; `tags` are those that are not parked. */
 export function eligibleWorkers(
   db: Db,
   pulseWithinMs: number,
-): Promise<{ incarnationId: IncarnationId; tags: string[]; slots: number }[]> {
+): Promise<{ incarnationId: IncarnationId; tags: string[]; parked: string[]; slots: number }[]> {
   return db.rows(sql('placement.workers')`
     select incarnation_id as "incarnationId", slots,
-           array(select unnest(tags) except select tag from sonar.parked_tag where until > clock_timestamp()) as tags
+           array(select unnest(tags) except select unnest(p.parked)) as tags,
+           array(select unnest(tags) intersect select unnest(p.parked)) as parked
     from sonar.worker_incarnation
+    cross join (select array(select tag from sonar.parked_tag where until > clock_timestamp()) as parked) p
     where replaced_at is null and not draining
       and pulsed_at > clock_timestamp() - ${pulseWithinMs} * interval '1 millisecond'
     order by worker_name`);

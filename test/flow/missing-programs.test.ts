@@ -1,5 +1,6 @@
 // A worker without the program of a step is passed over for that step; where every worker is, its tasks fail and say why.
 import { retryTasks } from '#sonar/flow/retry-tasks.ts';
+import { parkTags } from '#sonar/stores/parked-tags.ts';
 import { useClonedDatabase } from '../fixtures/cloned-database.ts';
 import { eachLine } from '../fixtures/definition-texts.ts';
 import { openLaboratory } from '../fixtures/laboratory.ts';
@@ -18,12 +19,16 @@ const notFound = (worker: string) =>
 const makeDue = () => clone.database.execute(query`update sonar.task set not_before = null`);
 
 /** A scan of so many lines, placed, and its first task tried by a worker that has not the program. */
-async function oneLacking(count: number, others: { name: string; tags: string[]; slots: number }[] = []) {
+async function oneLacking(
+  count: number,
+  others: { name: string; tags: string[]; slots: number }[] = [],
+  tags = 'tags: [t, u]',
+) {
   const lab = openLaboratory(clone, objects);
   const lacking = await lab.worker({ name: 'bare', tags: ['t', 'u'], slots: 4 });
   const having = [];
   for (const other of others) having.push(await lab.worker(other));
-  const source = eachLine.replace('tags: [t]', 'tags: [t, u]\n    retry: 1');
+  const source = eachLine.replace('tags: [t]', `${tags}\n    retry: 1`);
   const scan = await lab.scan(source, { inputs: { lines: lines(count) } });
   await lab.plan(scan);
   await lab.place();
@@ -95,6 +100,18 @@ test('where every worker of its tags is passed over the tasks fail, with the rea
       failure_message: 'probe was not found on worker bare',
     })),
   );
+});
+
+test('a worker that has it by a tag that is parked is waited for: nothing fails', async () => {
+  const { lab, scan } = await oneLacking(6, [{ name: 'full', tags: ['v'], slots: 4 }], 'tags: [t, v]');
+  await parkTags(lab.database, new Map([['v', 'the broker refuses it']]), 60_000);
+  await makeDue();
+  await lab.place();
+  expect((await lab.tasks(scan)).filter((task) => task.status === 'Failed')).toEqual([]);
+  expect((await lab.tasks(scan)).filter((task) => task.status === 'Pending').length).toBeGreaterThan(0);
+  await clone.database.execute(query`delete from sonar.parked_tag`);
+  const placed = (await lab.place())?.placed;
+  expect(placed).toMatchObject([{ tag: 'v' }]);
 });
 
 test('a worker that starts again is asked again, and so are all after a retry that somebody asks for', async () => {

@@ -225,11 +225,26 @@ test.each([
 ])('workers without the program: %s', (_what, lacking, expected) => {
   const step = { ...waiting('s1', 'x'), tags: ['a', 'b'], concurrencyLeft: 9 };
   const workers = [
-    { incarnationId: '1', tags: ['a'], slots: 4 },
-    { incarnationId: '2', tags: ['b', 'c'], slots: 2 },
-    { incarnationId: '3', tags: ['c'], slots: 8 },
+    { incarnationId: '1', tags: ['a'], parked: [], slots: 4 },
+    { incarnationId: '2', tags: ['b', 'c'], parked: [], slots: 2 },
+    { incarnationId: '3', tags: ['c'], parked: [], slots: 8 },
   ];
   const left = withoutLacking(step, 1, workers, new Set(lacking), 2);
   expect(left).toEqual(expected === 'nobody' ? expected : { ...step, ...(expected as object) });
   expect(withoutLacking(step, 1, workers.slice(2), new Set(['3']), 2)).toBe(step);
+});
+
+test('a worker that has the program and only a parked tag is no room, and not nobody', () => {
+  const step = { ...waiting('s1', 'x'), tags: ['a', 'b'], concurrencyLeft: 9 };
+  const workers = [
+    { incarnationId: '1', tags: ['a'], parked: [], slots: 4 },
+    { incarnationId: '2', tags: [], parked: ['b'], slots: 2 },
+  ];
+  expect(withoutLacking(step, 0, workers, new Set(['1']), 2)).toEqual({
+    ...step,
+    tags: [],
+    concurrencyLeft: 0,
+  });
+  expect(withoutLacking(step, 0, workers, new Set(['1', '2']), 2)).toBe('nobody');
+  expect(withoutLacking(step, 0, workers, new Set(), 2)).toBe(step);
 });
