@@ -34,7 +34,11 @@ export async function findAttempt(db: Db, attemptId: string): Promise<AttemptRow
   return row;
 }
 
-/** Published → Running, compare-and-set by attempt; gives those that were Published. */
+/**
+ * Published → Running, compare-and-set by attempt; gives those that were Published. Like every statement that changes
+ * several attempts it locks them in order of their ids: confirms and pulses hold no tasks, so nothing else keeps such
+ * statements apart.
+ */
 export async function startAttempts(db: Db, started: readonly Started[]): Promise<Set<string>> {
   const rows = await db.rows<{ attempt_id: string }>(sql('attempt.start')`
     with given as (
@@ -43,12 +47,15 @@ export async function startAttempts(db: Db, started: readonly Started[]): Promis
     first as (
       update sonar.task t set status = 'Running', started_at = clock_timestamp()
       from given g where t.attempt_id = g."attemptId" and t.status = 'Published' returning t.attempt_id),
+    locked as (
+      select a.attempt_id from sonar.attempt a join first f on f.attempt_id = a.attempt_id
+      order by a.attempt_id for update of a),
     noted as (
       update sonar.attempt a
       set started_at = clock_timestamp(), delivery_id = g."deliveryId", worker_name = g.worker,
           incarnation_id = g."incarnationId", started_pulse_sequence = g."pulseSequence"
-      from first f join given g on g."attemptId" = f.attempt_id
-      where a.attempt_id = f.attempt_id returning a.attempt_id)
+      from locked l join given g on g."attemptId" = l.attempt_id
+      where a.attempt_id = l.attempt_id returning a.attempt_id)
     select attempt_id from noted`);
   return new Set(rows.map((row) => row.attempt_id));
 }

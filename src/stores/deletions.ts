@@ -12,8 +12,10 @@ export async function markDeleted(db: Db, scanId: ScanId): Promise<number> {
     update sonar.scan set deleting_at = clock_timestamp(), client_key = null
     where scan_id = ${scanId} and deleting_at is null`);
   await db.execute(sql('deletion.end_attempts')`
-    update sonar.attempt set ended_at = clock_timestamp(), end_reason = 'superseded'
-    where scan_id = ${scanId} and ended_at is null`);
+    with locked as (
+      select attempt_id from sonar.attempt where scan_id = ${scanId} and ended_at is null order by attempt_id for update)
+    update sonar.attempt a set ended_at = clock_timestamp(), end_reason = 'superseded'
+    from locked l where a.attempt_id = l.attempt_id`);
   return marked;
 }
 

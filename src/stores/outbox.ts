@@ -52,9 +52,12 @@ export async function finishDeliveries(
     ledger as (
       update sonar.outbox_events e set published_at = case when ${published}::boolean then clock_timestamp() end
       from finished f where e.event_id = f.event_id returning e.attempt_id),
+    locked as (
+      select a.attempt_id from sonar.attempt a join ledger l on l.attempt_id = a.attempt_id
+      where ${published}::boolean order by a.attempt_id for update of a),
     confirmed as (
       update sonar.attempt a set confirmed_at = clock_timestamp()
-      from ledger l where a.attempt_id = l.attempt_id and ${published}::boolean)
+      from locked l where a.attempt_id = l.attempt_id)
     select count(*) as finished from finished`);
   return row?.finished ?? 0;
 }

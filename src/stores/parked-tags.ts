@@ -18,15 +18,23 @@ export async function returnParked(db: Db, token: ClaimToken, eventIds: readonly
     with gone as (
       delete from sonar.outbox_delivery_queue
       where claim_token = ${token} and event_id = any(${eventIds}::uuid[]) returning event_id),
+    current as (
+      select t.task_id, t.attempt_id from gone g
+      join sonar.outbox_events e on e.event_id = g.event_id
+      join sonar.attempt a on a.attempt_id = e.attempt_id
+      join sonar.task t on t.task_id = a.task_id and t.attempt_id = a.attempt_id and t.status = 'Published'
+      order by t.task_id for update of t),
     back as (
       update sonar.task t set status = 'Pending', attempt_id = null, tag = null, not_before = null
-      from gone g join sonar.outbox_events e on e.event_id = g.event_id join sonar.attempt a on a.attempt_id = e.attempt_id
-      where t.task_id = a.task_id and t.attempt_id = a.attempt_id and t.status = 'Published'
-      returning a.attempt_id),
+      from current c where t.task_id = c.task_id and t.attempt_id = c.attempt_id and t.status = 'Published'
+      returning c.attempt_id),
+    locked as (
+      select a.attempt_id from sonar.attempt a join back b on b.attempt_id = a.attempt_id
+      where a.ended_at is null order by a.attempt_id for update of a),
     ended as (
       update sonar.attempt a
       set ended_at = clock_timestamp(), end_reason = 'recovered', recovery_rule = 'tag_parked'
-      from back b where a.attempt_id = b.attempt_id and a.ended_at is null)
+      from locked l where a.attempt_id = l.attempt_id)
     select count(*) as returned from back`);
   return row?.returned ?? 0;
 }

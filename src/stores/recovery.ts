@@ -277,9 +277,12 @@ export async function takeBack(db: Db, failureCode: string, takebacks: readonly 
       from judged j
       where t.task_id = j.task_id and t.attempt_id = j.attempt_id and t.status in ('Published', 'Running')
       returning j.attempt_id, j.rule),
+    locked as (
+      select a.attempt_id, b.rule from sonar.attempt a join back b on b.attempt_id = a.attempt_id
+      where a.ended_at is null order by a.attempt_id for update of a),
     ended as (
-      update sonar.attempt a set ended_at = clock_timestamp(), end_reason = 'recovered', recovery_rule = b.rule
-      from back b where a.attempt_id = b.attempt_id and a.ended_at is null),
+      update sonar.attempt a set ended_at = clock_timestamp(), end_reason = 'recovered', recovery_rule = l.rule
+      from locked l where a.attempt_id = l.attempt_id),
     closed as (
       delete from sonar.outbox_delivery_queue where event_id in (
         select q.event_id from back b

@@ -30,9 +30,11 @@ export async function insertResults(
       select "attemptId", "workspaceId", "taskId", digest, outcome, body, clock_timestamp()
       from jsonb_to_recordset(${JSON.stringify(results)}::jsonb)
         as r("attemptId" uuid, "workspaceId" text, "taskId" uuid, digest text, outcome text, body jsonb)
-      returning attempt_id)
+      returning attempt_id),
+    locked as (
+      select a.attempt_id from sonar.attempt a join accepted using (attempt_id) order by a.attempt_id for update of a)
     update sonar.attempt a set ended_at = clock_timestamp(), end_reason = 'result'
-    from accepted where a.attempt_id = accepted.attempt_id`);
+    from locked l where a.attempt_id = l.attempt_id`);
 }
 
 export async function insertOutputFiles(

@@ -154,12 +154,15 @@ export async function cancelTasks(
     with open as (
       select * from unnest(${tasks.map((task) => task.task_id)}::uuid[], ${tasks.map((task) => task.attempt_id)}::uuid[],
                            ${tasks.map((task) => task.status)}::text[]) as o (task_id, attempt_id, status)),
+    locked as (
+      select a.attempt_id, o.status from sonar.attempt a join open o on o.attempt_id = a.attempt_id
+      where a.ended_at is null order by a.attempt_id for update of a),
     ended as (
       update sonar.attempt a
       set cancel_requested_at = clock_timestamp(),
-          ended_at = case when o.status = 'Published' then clock_timestamp() end,
-          end_reason = case when o.status = 'Published' then 'cancelled' end
-      from open o where a.attempt_id = o.attempt_id and a.ended_at is null)
+          ended_at = case when l.status = 'Published' then clock_timestamp() end,
+          end_reason = case when l.status = 'Published' then 'cancelled' end
+      from locked l where a.attempt_id = l.attempt_id)
     update sonar.task t
     set status = 'Cancelled', attempt_id = null, finished_at = clock_timestamp(), failure_code = ${why.code},
         failure_message = ${why.message}

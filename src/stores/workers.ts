@@ -108,10 +108,14 @@ export function judgeAttempts(
 /** A cancelled attempt that a later pulse does not list has ended. @returns the scans of those. */
 export async function endOmittedAttempts(db: Db, pulse: Pulse): Promise<ScanId[]> {
   const rows = await db.rows<{ scan_id: ScanId }>(sql('worker.end_omitted')`
-    update sonar.attempt set ended_at = clock_timestamp(), end_reason = 'cancelled'
-    where incarnation_id = ${pulse.incarnationId} and ended_at is null and cancel_requested_at is not null
-      and started_pulse_sequence < ${pulse.sequence} and not attempt_id = any(${pulse.attempts}::uuid[])
-    returning scan_id`);
+    with locked as (
+      select attempt_id from sonar.attempt
+      where incarnation_id = ${pulse.incarnationId} and ended_at is null and cancel_requested_at is not null
+        and started_pulse_sequence < ${pulse.sequence} and not attempt_id = any(${pulse.attempts}::uuid[])
+      order by attempt_id for update)
+    update sonar.attempt a set ended_at = clock_timestamp(), end_reason = 'cancelled'
+    from locked l where a.attempt_id = l.attempt_id
+    returning a.scan_id`);
   return [...new Set(rows.map((row) => row.scan_id))];
 }
 
