@@ -3,7 +3,7 @@ import type { ScanId } from '#sonar/contracts/ids.ts';
 import type { Database } from '#sonar/db/pool.ts';
 import { mayScan } from '#sonar/domain/scan-states.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
-import { changeScanStatus, lockScan, type ScanRow } from '#sonar/stores/scans.ts';
+import { changeScanStatus, keepPassesOut, lockScan, type ScanRow } from '#sonar/stores/scans.ts';
 
 const changes = {
   pause: { from: 'Running', to: 'Paused' },
@@ -16,6 +16,8 @@ const changes = {
  */
 export function pauseScan(database: Database, scanId: ScanId, event: keyof typeof changes): Promise<ScanRow> {
   return database.transaction(async (tx) => {
+    // Nothing is placed once the pause was answered.
+    if (event === 'pause') await keepPassesOut(tx, scanId);
     const scan = await lockScan(tx, scanId);
     if (!scan) throw new SonarError('not_found', `there is no scan ${scanId}`);
     const { from, to } = changes[event];

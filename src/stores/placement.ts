@@ -155,7 +155,10 @@ export interface PendingTaskRow {
   attempts: number;
 }
 
-/** The next due tasks of a step, locked; those that another transaction holds are passed over. */
+/**
+ * The next due tasks of a step, locked; those that another transaction holds are passed over. None where the scan does
+ * not run any more, or is being paused: asked here and not only at the beginning of a pass, and held until its end.
+ */
 export function takePendingTasks(
   db: Db,
   scanId: ScanId,
@@ -163,9 +166,11 @@ export function takePendingTasks(
   limit: number,
 ): Promise<PendingTaskRow[]> {
   return db.rows(sql('placement.take')`
+    with running as (
+      select from sonar.scan where scan_id = ${scanId} and status = 'Running' for key share skip locked)
     select task_id, item, item_ordinal, attempts from sonar.task
     where scan_id = ${scanId} and step = ${step} and status = 'Pending' and not inputs_due
-      and (not_before is null or not_before <= clock_timestamp())
+      and (not_before is null or not_before <= clock_timestamp()) and exists (select from running)
     order by item_ordinal, task_id limit ${limit} for update skip locked`);
 }
 

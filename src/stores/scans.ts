@@ -127,6 +127,14 @@ export async function lockScan(db: Db, scanId: ScanId): Promise<ScanRow | undefi
   return row;
 }
 
+/**
+ * Waits for placement passes that have taken tasks of the scan, and lets none take any before the transaction ends.
+ * Stronger than {@link lockScan}, which passes do not feel: planning must not hold up placement.
+ */
+export async function keepPassesOut(db: Db, scanId: ScanId): Promise<void> {
+  await db.rows(sql('scan.keep_passes_out')`select from sonar.scan where scan_id = ${scanId} for update`);
+}
+
 /** Of a scan that is locked. */
 export async function recordRevision(db: Db, scanId: ScanId, revision: number): Promise<void> {
   await db.execute(sql('scan.take_revision')`
