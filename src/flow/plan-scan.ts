@@ -15,6 +15,7 @@ import { newId } from '#sonar/platform/ids.ts';
 import type { Logger } from '#sonar/platform/logger.ts';
 import { insertExpansion, insertExpansionsOfParents } from '#sonar/stores/expansions.ts';
 import { inputsAreDue } from '#sonar/stores/input-files.ts';
+import { dropRetry } from '#sonar/stores/retries.ts';
 import type { Revisions } from '#sonar/stores/revisions.ts';
 import { failScanRow, lockScan, recordTick, type ScanRow } from '#sonar/stores/scans.ts';
 import {
@@ -38,11 +39,12 @@ import {
   stepOpenness,
 } from '#sonar/stores/tasks.ts';
 import { endAbandonedAttempts } from '#sonar/stores/workers.ts';
+import { workOffReopening } from './reopen-steps.ts';
 import { cancelRemoved, readLiveDefinition, takeRevision } from './take-revision.ts';
 
 export interface PlanPass {
   scan: ScanRow;
-  /** Undefined where the scan is not Running: nothing is planned then. */
+  /** Undefined where nothing is planned: the scan is not Running, or is being reopened. */
   definition: LiveDefinition | undefined;
   steps: Map<string, StepRow>;
   facts: Map<string, StepFacts>;
@@ -82,6 +84,10 @@ export function planScan(parts: PlanParts, scanId: ScanId, isTick = true): Promi
     const scan = await lockScan(tx, scanId);
     if (!scan) throw new SonarError('not_found', `there is no scan ${scanId}`);
     if (isTick) await recordTick(tx, scanId);
+    if (isScanOpen(scan.status)) {
+      if (scan.status === 'Cancelling') await dropRetry(tx, scanId);
+      if (await workOffReopening(tx, scanId)) return reopeningPass(tx, scan);
+    }
     if (scan.status === 'Cancelling') return cancelPass(tx, scan, parts.settings);
     if (scan.status !== 'Running')
       return emptyPass(
@@ -101,6 +107,12 @@ const emptyPass = (scan: ScanRow, steps: Map<string, StepRow>): PlanPass => ({
   inputsDue: false,
   progressed: false,
 });
+
+/** Nothing else is done before a retry or a repair is carried out. */
+async function reopeningPass(tx: Db, scan: ScanRow): Promise<PlanPass> {
+  await foldTaskCounts(tx, scan.scan_id);
+  return { ...emptyPass(scan, await readSteps(tx, scan.scan_id)), progressed: true };
+}
 
 async function cancelPass(tx: Db, scan: ScanRow, settings: PlanParts['settings']): Promise<PlanPass> {
   const open = await lockOpenTasks(tx, scan.scan_id, null, cancelledPerPass);

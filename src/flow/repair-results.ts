@@ -8,7 +8,7 @@ import { findPoison, type PoisonState, repairFinalizations } from '#sonar/stores
 import { reopenScan } from '#sonar/stores/retries.ts';
 import type { Revisions } from '#sonar/stores/revisions.ts';
 import { findScan, lockScan, type ScanRow } from '#sonar/stores/scans.ts';
-import { applyEffects, effectsOf } from './reopen-steps.ts';
+import { applyEffects, effectsOf, workOffReopening } from './reopen-steps.ts';
 
 interface RepairParts {
   database: Database;
@@ -65,12 +65,8 @@ function repair(
     const steps = [...new Set(rows.filter((row) => row.completes).map((row) => row.step))];
     // Of a cancelled scan nothing is made anew, so nothing is void.
     if (steps.length > 0 && to !== 'Cancelling')
-      await applyEffects(
-        tx,
-        scanId,
-        await effectsOf(tx, parts.revisions, scan, steps),
-        'an upstream result is read again',
-      );
+      await applyEffects(tx, scanId, await effectsOf(tx, parts.revisions, scan, steps));
+    await workOffReopening(tx, scanId);
     if (to !== 'Paused') await reopenScan(tx, scanId, to);
     return { scan: (await findScan(tx, scanId)) as ScanRow, repaired: rows.length };
   });

@@ -4,10 +4,17 @@ import type { ScanId } from '#sonar/contracts/ids.ts';
 import type { Database } from '#sonar/db/pool.ts';
 import { isScanOpen } from '#sonar/domain/scan-states.ts';
 import { SonarError } from '#sonar/platform/errors.ts';
-import { owedSteps, reopenScan, retryableSteps, retryTasks as retryTaskRows } from '#sonar/stores/retries.ts';
+import { forgetMissingPrograms } from '#sonar/stores/missing-programs.ts';
+import {
+  askRetry,
+  owedSteps,
+  reopenScan,
+  retryableSteps,
+  retryTasks as retryTaskRows,
+} from '#sonar/stores/retries.ts';
 import type { Revisions } from '#sonar/stores/revisions.ts';
 import { findScan, lockScan, type ScanRow } from '#sonar/stores/scans.ts';
-import { applyEffects, effectsOf } from './reopen-steps.ts';
+import { applyEffects, effectsOf, workOffReopening } from './reopen-steps.ts';
 
 /**
  * All Failed and Cancelled tasks of a scan, or the given one. The caller starts or wakes the scan's workflow after
@@ -34,15 +41,19 @@ export function retryTasks(
           ? `scan ${scanId} has no Failed or Cancelled task to retry`
           : `task ${taskId} is not Failed or Cancelled, or its step was removed, so there is nothing to retry`,
       );
-    const effects = await effectsOf(tx, parts.revisions, scan, [...steps, ...owed]);
+    const names = steps.map((row) => row.step);
+    const effects = await effectsOf(tx, parts.revisions, scan, [...names, ...owed]);
     // Tasks of steps that begin anew are made anew with them.
-    const retried = await retryTaskRows(
-      tx,
-      scanId,
-      steps.filter((step) => effects.reopened.includes(step)),
-      taskId,
-    );
-    await applyEffects(tx, scanId, effects, 'an upstream task was retried');
+    const asked = steps.filter((row) => effects.reopened.includes(row.step));
+    if (taskId === null) await askRetry(tx, scanId, asked);
+    for (const { step } of asked) {
+      if (taskId !== null) await retryTaskRows(tx, scanId, step, taskId, 1);
+      await forgetMissingPrograms(tx, scanId, step);
+    }
+    await applyEffects(tx, scanId, effects);
+    // The first batch at once: of most scans there is no other.
+    await workOffReopening(tx, scanId);
+    const retried = asked.reduce((sum, row) => sum + row.tasks, 0);
     await reopenScan(tx, scanId, 'Running');
     return { scan: (await findScan(tx, scanId)) as ScanRow, retried };
   });

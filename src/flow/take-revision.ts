@@ -31,7 +31,7 @@ export async function takeRevision(tx: Db, parts: TakeParts, scan: ScanRow): Pro
   const partOf = await revisionsOf(tx, parts.revisions, scan, held);
   const inputs = await takeInputs(tx, scan, compiled);
   const merged = mergeRevision(held, partOf, { revision: newest, definition: compiled }, inputs);
-  await recordMerge(tx, scan, held, merged);
+  await recordMerge(tx, scan, merged);
   await recordRevision(tx, scan.scan_id, newest);
   parts.log.info({
     operation: 'revision_taken',
@@ -96,39 +96,26 @@ async function takeInputs(tx: Db, scan: ScanRow, definition: Definition): Promis
   return { inputs: types, stored: new Set(rows.filter(({ stored }) => stored).map(({ name }) => name)) };
 }
 
-async function recordMerge(
-  tx: Db,
-  scan: ScanRow,
-  held: readonly StepRow[],
-  merged: readonly MergedStep[],
-): Promise<void> {
+async function recordMerge(tx: Db, scan: ScanRow, merged: readonly MergedStep[]): Promise<void> {
   const added = merged.filter(({ isNew }) => isNew);
   const taken = merged.filter(({ isNew }) => !isNew);
   if (added.length > 0) await addSteps(tx, { scanId: scan.scan_id, workspaceId: scan.workspace_id }, added);
   if (taken.length > 0) await takeSteps(tx, scan.scan_id, taken);
-  const gone = taken.filter(
-    ({ step, removed }) => removed && held.some((row) => row.step === step && !row.removed),
-  );
-  if (gone.length > 0)
-    await closeExpansions(
-      tx,
-      scan.scan_id,
-      gone.map(({ step }) => step),
-    );
 }
 
 /**
- * What of removed steps was not dispatched is over; what was, ends by itself, and is over when it comes back to
+ * What of removed steps was not dispatched is over, and nothing more comes of their streams; what was, ends by itself, and is over when it comes back to
  * Pending.
  * @returns whether there may be more of it
  */
 export async function cancelRemoved(tx: Db, scan: ScanRow, steps: Iterable<StepRow>): Promise<boolean> {
   const names = [...steps].filter((row) => row.removed && row.state === 'open').map((row) => row.step);
   if (names.length === 0) return false;
+  const streams = await closeExpansions(tx, scan.scan_id, names, cancelledPerPass);
   const pending = await lockPendingTasks(tx, scan.scan_id, names, cancelledPerPass);
   await cancelTasks(tx, pending, {
     code: failureCodes.stepRemoved,
     message: 'the step was removed from the definition',
   });
-  return pending.length === cancelledPerPass;
+  return streams || pending.length === cancelledPerPass;
 }

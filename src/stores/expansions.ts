@@ -43,10 +43,13 @@ export async function insertExpansionsOfParents(
     on conflict (scan_id, step, parent_task_id) do nothing`);
 }
 
+/** Not those of steps that were removed or begin anew: they are closed or go, a batch at a time. */
 export function openExpansions(db: Db, scanId: ScanId, limit: number): Promise<ExpansionRow[]> {
   return db.rows(sql('expansion.open')`
-    select expansion_id, step, parent_task_id, next_ordinal, made, staged, next_group, at_byte, at_ordinal
-    from sonar.expansion where scan_id = ${scanId} and done_at is null order by expansion_id limit ${limit}`);
+    select e.expansion_id, e.step, e.parent_task_id, e.next_ordinal, e.made, e.staged, e.next_group, e.at_byte, e.at_ordinal
+    from sonar.scan_step p join sonar.expansion e on e.scan_id = p.scan_id and e.step = p.step
+    where p.scan_id = ${scanId} and not p.removed and not p.voiding and e.done_at is null
+    order by e.expansion_id limit ${limit}`);
 }
 
 /** Locks an expansion that is still where its reader began; false: another pass has moved it. */
@@ -63,14 +66,27 @@ export async function lockExpansion(
   return rows.length === 1;
 }
 
-/** Nothing more comes of the steps' streams; what they have staged goes. */
-export async function closeExpansions(db: Db, scanId: ScanId, steps: readonly string[]): Promise<void> {
-  await db.execute(sql('expansion.close')`
-    with closed as (
-      update sonar.expansion set done_at = clock_timestamp()
-      where scan_id = ${scanId} and step = any(${steps}::text[]) and done_at is null
-      returning expansion_id)
-    delete from sonar.expansion_row r using closed c where r.expansion_id = c.expansion_id`);
+/**
+ * Nothing more comes of the steps' streams: a batch of what they have staged goes, then a batch of them is closed.
+ * @returns whether there may be more
+ */
+export async function closeExpansions(
+  db: Db,
+  scanId: ScanId,
+  steps: readonly string[],
+  limit: number,
+): Promise<boolean> {
+  const dropped = await db.execute(sql('expansion.drop_staged')`
+    delete from sonar.expansion_row where (expansion_id, ordinal) in (
+      select r.expansion_id, r.ordinal from sonar.expansion e join sonar.expansion_row r using (expansion_id)
+      where e.scan_id = ${scanId} and e.step = any(${steps}::text[]) and e.done_at is null limit ${limit})`);
+  if (dropped === limit) return true;
+  const closed = await db.execute(sql('expansion.close')`
+    update sonar.expansion set done_at = clock_timestamp()
+    where expansion_id in (
+      select expansion_id from sonar.expansion
+      where scan_id = ${scanId} and step = any(${steps}::text[]) and done_at is null limit ${limit})`);
+  return closed === limit;
 }
 
 /** Of an expansion that this transaction has locked. */

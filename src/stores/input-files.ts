@@ -45,12 +45,6 @@ export function insertInputFile(
     on conflict (owner_id, step, input) do nothing`);
 }
 
-/** Of steps that begin anew: what their tasks read is made anew with them. */
-export async function dropInputFiles(db: Db, scanId: ScanId, steps: readonly string[]): Promise<void> {
-  await db.execute(sql('input_file.drop')`
-    delete from sonar.input_file where scan_id = ${scanId} and step = any(${steps}::text[])`);
-}
-
 export interface WaitingTaskRow {
   task_id: TaskId;
   step: string;

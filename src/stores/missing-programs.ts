@@ -29,6 +29,12 @@ export function missingPrograms(db: Db, scanIds: readonly string[]): Promise<Mis
     where scan_id = any(${scanIds}::uuid[]) order by found_at`);
 }
 
+/** Every worker is asked again. */
+export async function forgetMissingPrograms(db: Db, scanId: string, step: string): Promise<void> {
+  await db.execute(sql('missing_program.forget')`
+    delete from sonar.missing_program where scan_id = ${scanId} and step = ${step}`);
+}
+
 /**
  * An attempt that has come to a worker without its program goes back: Pending after `delayMs`, and no budget is used.
  * False where the worker is not known to lack it, or the attempt is not Published any more.

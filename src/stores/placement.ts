@@ -84,7 +84,7 @@ export async function passIsWanted(db: Db): Promise<boolean> {
   const [row] = await db.rows<{ wanted: boolean }>(sql('placement.wanted')`
     select (select last_value from sonar.placement_request) > served or exists (
       select from sonar.scan s
-      join sonar.scan_step p on p.scan_id = s.scan_id and p.state = 'open' and not p.removed
+      join sonar.scan_step p on p.scan_id = s.scan_id and p.state = 'open' and not p.removed and not p.voiding
       cross join lateral (
         select from sonar.task t where t.scan_id = p.scan_id and t.step = p.step and t.status = 'Pending'
           and not t.inputs_due and (t.not_before is null or t.not_before <= clock_timestamp()) limit 1) due
@@ -138,7 +138,7 @@ export function pendingSteps(db: Db, cap: number): Promise<PendingStepRow[]> {
     select s.scan_id, s.workspace_id, s.definition_name, p.revision as definition_revision, p.pins, p.step, p.missing_secrets,
            w.last_turn, coalesce(w.turn_taken, 0) as turn_taken, due.pending
     from sonar.scan s
-    join sonar.scan_step p on p.scan_id = s.scan_id and p.state = 'open' and not p.removed
+    join sonar.scan_step p on p.scan_id = s.scan_id and p.state = 'open' and not p.removed and not p.voiding
     cross join lateral (
       select count(*) as pending from (
         select from sonar.task t where t.scan_id = p.scan_id and t.step = p.step and t.status = 'Pending' and not t.inputs_due

@@ -18,7 +18,9 @@ export async function settlementOf(db: Db, scanId: ScanId): Promise<SettlementRo
   const [row] = await db.rows<SettlementRow>(sql('settlement.of_scan')`
     with steps as (
       select s.step, s.state,
-        exists (select from sonar.task t where t.scan_id = s.scan_id and t.step = s.step and t.superseded_at is null
+        -- A retry or a repair that is not carried out yet is open work too.
+        s.retry_until is not null or s.voiding
+        or exists (select from sonar.task t where t.scan_id = s.scan_id and t.step = s.step and t.superseded_at is null
                 and (t.status in ('Pending', 'Published', 'Running') or not t.finalized)) as open_tasks
       from sonar.scan_step s where s.scan_id = ${scanId})
     select coalesce(bool_or(state = 'open'), false) as open_steps,

@@ -68,7 +68,7 @@ export function pinStep(db: Db, scanId: ScanId, step: string, pins: StepPins): P
 }
 
 /**
- * Those of the steps that are still pinned as given. One that began anew, or was pinned by another revision, is not:
+ * Those of the steps that are still pinned as given. One that was removed, began anew, or was pinned by another revision, is not:
  * what was made by the pins before must not become its.
  */
 export async function stepsPinnedAs(
@@ -79,7 +79,7 @@ export async function stepsPinnedAs(
   const given = [...pins].map(([step, pinned]) => ({ step, pins: pinned }));
   const rows = await db.rows<{ step: string }>(sql('step.pinned_as')`
     select p.step from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g (step text, pins jsonb)
-    join sonar.scan_step p on p.scan_id = ${scanId} and p.step = g.step and p.pins = g.pins`);
+    join sonar.scan_step p on p.scan_id = ${scanId} and p.step = g.step and p.pins = g.pins and not p.removed`);
   return new Set(rows.map((row) => row.step));
 }
 

@@ -153,7 +153,7 @@ const moves: Partial<Record<TaskEvent, (task: Placed, scan: Scan) => Promise<unk
       code: 'scan_cancelled',
       message: 'x',
     }),
-  retry_asked: (_task, scan) => retryTasks(clone.database, scan.scan_id, ['only'], null),
+  retry_asked: ({ taskId }, scan) => retryTasks(clone.database, scan.scan_id, 'only', taskId, 1),
   async poisoned({ taskId, attemptId }, scan) {
     const [finalizationId, token] = [newId<never>(), newId<never>()];
     await clone.database.execute(query`
