@@ -127,7 +127,12 @@ test('of a step that begins anew nothing is placed or made before all that it ha
 
 test('a scan that is cancelled meanwhile ends when all that began anew is void', async () => {
   const { lab, scan } = await restingOn(batch + 1);
+  await lab.place();
+  await lab.run((await lab.published(scan, 'list'))[0]!, await lab.worker());
   await cancelScan(lab.database, scan.scan_id, 'enough');
+  await lab.planOnce(scan);
+  // No task is open any more.
+  expect(Object.keys(await counts('use'))).toEqual(['Cancelled']);
   expect(await lab.settle(scan)).toBe('Cancelling');
   await lab.plan(scan);
   expect(await left()).toEqual({ tasks: 0, known: 0, staged: 0, streams: 0 });
