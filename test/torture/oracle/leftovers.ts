@@ -27,6 +27,8 @@ export async function leftInDatabase(database: PatientDatabase): Promise<Finding
     -- A Cancelled scan keeps the mark: a retry goes on from there.
     union all select 'task ' || task_id || ' is due to be planned' from sonar.task join sonar.scan using (scan_id)
     where plan_due and sonar.scan.status <> 'Cancelled'
+    union all select 'step ' || step || ' of scan ' || scan_id || ' is not wholly reopened' from sonar.scan_step
+    where voiding or retry_until is not null
     union all select 'placement is claimed by ' || claimed_by from sonar.placement
     where claim_token is not null and claim_expires_at > clock_timestamp()`);
   return rows.map(({ what }) => leaked(what));
