@@ -25,8 +25,8 @@ export interface Verdict {
 const maxMessage = 2000;
 
 export function failureOf(code: string, message: string): NonNullable<Failure> {
-  // Lone surrogates and NUL would not pass through JSON and PostgreSQL.
-  return { code, message: message.toWellFormed().replaceAll('\0', '').slice(0, maxMessage) };
+  // Lone surrogates and NUL would not pass through JSON and PostgreSQL; the cut may make one.
+  return { code, message: message.replaceAll('\0', '').slice(0, maxMessage).toWellFormed() };
 }
 
 /** What a command that ran came to; a bad end of the command outweighs faults of its outputs. */

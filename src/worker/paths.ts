@@ -4,13 +4,13 @@ import type { Dispatch } from '#sonar/contracts/dispatch-message.ts';
 import type { RenderedArgument } from '#sonar/contracts/rendered-command.ts';
 
 /** The contract's bound for a path in a manifest. */
-const maxPathLength = 1024;
+const maxPathBytes = 1024;
 const maxSegmentBytes = 255;
 
 /** Why a relative path is refused; null when it stays below the folder it is relative to. */
 export function pathProblem(path: string): string | null {
   if (path === '') return 'is empty';
-  if (path.length > maxPathLength) return `is longer than ${maxPathLength} characters`;
+  if (Buffer.byteLength(path) > maxPathBytes) return `is longer than ${maxPathBytes} bytes`;
   if (path.includes('\0')) return 'has a NUL character';
   if (path.includes('\uFFFD')) return 'is not valid UTF-8';
   if (path.startsWith('/')) return 'is absolute';

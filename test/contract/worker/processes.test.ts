@@ -220,6 +220,11 @@ test.each([
     'mkdir "$1"; for n in 1 2 3; do head -c 40000 /dev/zero > "$1/$n"; done',
     'the cap',
   ],
+  [
+    'a path of 1,024 characters that are more bytes',
+    'name=$(printf "漢%.0s" $(seq 80)); folder="$1/$name/$name/$name/$name/$name"; mkdir -p "$folder"; echo x > "$folder/f"',
+    'longer than 1024 bytes',
+  ],
   ['a name that is not UTF-8', `mkdir "$1"; touch "$1/$(printf '\\377')"`, 'not valid UTF-8'],
 ])('%s is refused as an output', async (_, script, reason) => {
   await using bench = await openWorkbench();

@@ -93,4 +93,6 @@ test('a failure message holds nothing that PostgreSQL or JSON would refuse', () 
   expect(message).toHaveLength(2_000);
   expect(message.isWellFormed()).toBe(true);
   expect(message).not.toContain('\0');
+  // A cut in the middle of a pair would leave half of it.
+  expect(failureOf('command_failed', `x${'😀'.repeat(1_500)}`).message.isWellFormed()).toBe(true);
 });

@@ -15,6 +15,7 @@ test.each([
   ['a\0b', 'NUL'],
   ['bad\uFFFDname', 'UTF-8'],
   ['x'.repeat(1025), 'longer than 1024'],
+  [Array.from({ length: 5 }, () => '漢'.repeat(80)).join('/'), 'longer than 1024 bytes'],
   ['é'.repeat(128), 'more than 255 bytes'],
 ])('the path %j is refused', (path, problem) => {
   expect(pathProblem(path)).toContain(problem);
