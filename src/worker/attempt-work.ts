@@ -175,7 +175,8 @@ function resultOf(
       result: (uploaded, refusal) =>
         buildResult(
           identity,
-          refusal === null
+          // A bad end of the command outweighs what befell its outputs.
+          refusal === null || verdict.outcome !== 'completed'
             ? verdict
             : { outcome: 'failed', failure: failureOf(failureCodes.outputRefused, refusal) },
           { ...command, stdoutDeclared },

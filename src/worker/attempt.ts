@@ -157,6 +157,14 @@ export function createAttempt(
     }
     const end = await ending;
     if (end === null && !superseding.signal.aborted) return 'trouble';
+    if (end?.disposition === 'unreadable') {
+      log.error(
+        { operation: 'outputs_unreadable', reason: end.detail },
+        'given back: its outputs are here, unreadable',
+      );
+      await release('interrupted');
+      return 'trouble';
+    }
     const { disposition, detail } = end ?? { disposition: 'superseded', detail: 'told by the pulse' };
     const level = disposition === 'rejected' || disposition === 'conflict' ? 'error' : 'info';
     log[level](
@@ -175,7 +183,12 @@ export function createAttempt(
     log.error({ operation: 'attempt_fault', reason: messageOf(error) }, "a fault of this worker's own");
     command?.end(0);
     await command?.ended;
-    if (delivering || parts.signal.aborted) return 'trouble';
+    if (parts.signal.aborted) return 'trouble';
+    if (delivering) {
+      // A result may have been sent, so nothing is given back; whoever gets the message again hears how it stands.
+      settle('requeue');
+      return 'trouble';
+    }
     try {
       await release('interrupted');
     } catch (again) {

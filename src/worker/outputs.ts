@@ -6,6 +6,7 @@ import { lstat, open, opendir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Dispatch } from '#sonar/contracts/dispatch-message.ts';
 import type { ManifestEntry } from '#sonar/contracts/worker-api.ts';
+import { isOwnLack } from './own-lack.ts';
 import { type AttemptFolders, pathProblem } from './paths.ts';
 
 export interface OutputFile {
@@ -30,12 +31,16 @@ class Refusal extends Error {}
 /** A folder without permissions or one that vanished is the command's doing too. @throws what is no such thing. */
 function refusalOf(error: unknown): string {
   if (error instanceof Refusal) return error.message;
+  if (isOwnLack(error)) throw error;
   const { code } = error as { code?: unknown };
   if (typeof code === 'string') return `it cannot be read (${code})`;
   throw error;
 }
 
-/** Path outputs of an attempt whose command has ended; every one is judged, whatever befell the others. */
+/**
+ * Path outputs of an attempt whose command has ended; every one is judged, whatever befell the others.
+ * @throws faults of this machine: they are no output's fault.
+ */
 export async function collectOutputs(
   outputs: Dispatch['outputs'],
   folders: AttemptFolders,
@@ -55,6 +60,25 @@ export async function collectOutputs(
     }
   }
   return { files, missing, refused };
+}
+
+/**
+ * Whether a file is still what its entry says; `thorough` looks at its bytes too.
+ * @throws faults of this machine.
+ */
+export async function isUnchanged({ entry, path }: OutputFile, thorough: boolean): Promise<boolean> {
+  try {
+    if (thorough) {
+      const { entry: now } = await describe(entry.output, entry.path, path, entry.size);
+      return now.size === entry.size && now.sha256 === entry.sha256;
+    }
+    await using file = await openUnfollowed(path);
+    const stats = await file.stat();
+    return stats.isFile() && stats.size === entry.size;
+  } catch (error) {
+    if (isOwnLack(error)) throw error;
+    return false;
+  }
 }
 
 /** Null when there is nothing at the path. */
@@ -125,12 +149,10 @@ async function describe(
   path: string,
   capBytes: number,
 ): Promise<OutputFile> {
-  // NOFOLLOW and NONBLOCK: a link is an error and a pipe does not hang, should the item have been exchanged.
-  await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
-    (error: unknown) => {
-      throw new Refusal(`${relative} cannot be read (${(error as { code?: string }).code ?? 'unknown'})`);
-    },
-  );
+  await using file = await openUnfollowed(path).catch((error: unknown) => {
+    if (isOwnLack(error)) throw error;
+    throw new Refusal(`${relative} cannot be read (${(error as { code?: string }).code ?? 'unknown'})`);
+  });
   const stats = await file.stat();
   if (!stats.isFile()) throw new Refusal(`${relative} is ${kindOf(stats)}, not a file`);
   if (stats.size > capBytes)
@@ -147,6 +169,10 @@ async function describe(
   }
   return { entry: { output, path: relative, size, sha256: hash.digest('hex') }, path };
 }
+
+/** A link is an error and a pipe does not hang, should the item have been exchanged. */
+const openUnfollowed = (path: string) =>
+  open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
 
 interface Kinds {
   isSymbolicLink(): boolean;

@@ -9,15 +9,19 @@ import type { WorkerParts } from './worker-parts.ts';
 
 export interface Deliverable {
   credential: string;
-  /** Makes the body; called again without files when the api refuses the uploads for good. */
+  /** Makes the body; called again without the files that cannot be uploaded, with why. */
   result(files: readonly OutputFile[], refusal: string | null): Result;
   files: readonly OutputFile[];
 }
 
 /** `null`: the signal aborted first; what was stored stays stored. */
-export type DeliveryEnd = { disposition: Disposition; detail: string } | null;
+export type DeliveryEnd =
+  | { disposition: Disposition; detail: string }
+  /** This machine cannot read its outputs any more; no result was sent. */
+  | { disposition: 'unreadable'; detail: string }
+  | null;
 
-/** Never gives up by itself: whoever waits for it sets the bound. */
+/** An outage does not make it give up: whoever waits for it sets the bound. */
 export async function deliverResult(
   deliverable: Deliverable,
   parts: WorkerParts,
@@ -25,7 +29,8 @@ export async function deliverResult(
 ): Promise<DeliveryEnd> {
   const { config, gate, log } = parts;
   const uploader = createUploader(deliverable.files);
-  let stored: StoredResult | null = null;
+  let made: StoredResult | null = null;
+  let stored = false;
   for (let tried = 0; !signal.aborted; tried += 1) {
     if (tried > 0)
       await pause(
@@ -33,7 +38,7 @@ export async function deliverResult(
         signal,
       );
     if (signal.aborted) break;
-    if (stored === null) {
+    if (made === null) {
       const ready = await uploadAll(deliverable, uploader, parts, signal);
       if (ready.kind === 'ended') return ready.end;
       if (ready.kind === 'passing') {
@@ -44,31 +49,46 @@ export async function deliverResult(
         );
         continue;
       }
-      const candidate = {
-        v: 1 as const,
+      made = {
+        v: 1,
         attemptId: ready.result.attemptId,
         credential: deliverable.credential,
         body: JSON.stringify(ready.result),
       };
-      try {
-        await storeResult(parts.directories.results, candidate);
-      } catch (error) {
-        log.error(
-          { operation: 'result_not_stored', attemptId: candidate.attemptId, reason: messageOf(error) },
-          'disk refuses the result',
-        );
-        continue;
-      }
-      stored = candidate;
     }
-    const end = await sendResult(stored, parts);
+    // A disk that takes no result is no reason to keep it from the api, which may: only a crash would now lose it.
+    stored ||= await tryToStore(made, parts);
+    const end = await sendResult(made, parts);
     if (end !== null) {
-      await forgetResult(parts.directories.results, stored.attemptId);
+      await forget(made.attemptId, parts);
       return end;
     }
     gate.shut();
   }
   return null;
+}
+
+async function tryToStore(result: StoredResult, { directories, log }: WorkerParts): Promise<boolean> {
+  try {
+    await storeResult(directories.results, result);
+    return true;
+  } catch (error) {
+    log.error(
+      { operation: 'result_not_stored', attemptId: result.attemptId, reason: messageOf(error) },
+      'disk refuses the result; it is sent all the same',
+    );
+    return false;
+  }
+}
+
+/** What stays is sent once more by the next start, and told that it is a duplicate. */
+async function forget(attemptId: string, { directories, log }: WorkerParts): Promise<void> {
+  await forgetResult(directories.results, attemptId).catch((error: unknown) =>
+    log.error(
+      { operation: 'stored_result_kept', attemptId, reason: messageOf(error) },
+      'the result was delivered but stays on disk',
+    ),
+  );
 }
 
 type Ready =
@@ -96,7 +116,13 @@ async function uploadAll(
     apiAway = answer.kind === 'unreachable';
     return answer;
   }, signal);
-  if (end.kind === 'done') return { kind: 'ready', result };
+  if (end.kind === 'done') {
+    if (end.lost.size === 0) return { kind: 'ready', result };
+    const left = deliverable.files.filter(({ entry }) => !end.lost.has(entry.sha256));
+    return { kind: 'ready', result: deliverable.result(left, [...end.lost.values()].join('; ')) };
+  }
+  if (end.kind === 'unreadable')
+    return { kind: 'ended', end: { disposition: 'unreadable', detail: end.reason } };
   if (end.kind === 'passing') return { kind: 'passing', reason: end.reason, shut: apiAway };
   const detail = `uploads refused: ${end.detail}`;
   switch (end.status) {

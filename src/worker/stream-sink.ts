@@ -1,7 +1,7 @@
 // Takes the bytes of a stdout or stderr: keeps up to the cap, hashes what it keeps, drops the rest, and never makes
 // the command wait. Writes are synchronous: that is the back-pressure, and they go to the page cache.
 import { createHash } from 'node:crypto';
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import type { StreamEnd, StreamPlan } from './spawn-protocol.ts';
 
 export interface StreamSink {
@@ -24,6 +24,15 @@ export function createStreamSink(plan: StreamPlan): StreamSink {
   let fault: string | null = null;
   let end: StreamEnd | null = null;
 
+  /** A write that fails half way leaves bytes behind that are in no size and no hash. */
+  function dropHalfWritten(): void {
+    try {
+      if (file !== null) ftruncateSync(file, size);
+    } catch {
+      // Then the file is not what is claimed of it, and its upload says so.
+    }
+  }
+
   return {
     write(chunk) {
       if (fault !== null || end !== null) return;
@@ -36,6 +45,7 @@ export function createStreamSink(plan: StreamPlan): StreamSink {
         // A full disk: what was written before is whole, and the command goes on.
         fault = (error as { code?: string }).code ?? String(error);
         truncated = true;
+        dropHalfWritten();
         return;
       }
       size += kept.length;

@@ -1,5 +1,5 @@
 // Messages, callbacks and uploads when the broker, the api or the object store do what they do on bad days.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { problem } from './scripted-api.ts';
 import { poll } from './watch.ts';
@@ -210,4 +210,85 @@ test('a skewed clock is corrected by what the api says, not taken for a refusal'
   bench.puller.push(next);
   expect(await bench.resultOf(next)).toMatchObject({ outcome: 'completed' });
   expect(bench.api.violations).toEqual([]);
+});
+
+test('a result that the disk does not take is sent all the same', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker().start();
+  rmSync(join(bench.directory, 'bench', 'results'), { recursive: true });
+  bench.api.script.result = (_, count) => (count < 3 ? away : undefined);
+  const message = bench.message(['/bin/true']);
+  bench.puller.push(message);
+  expect(await bench.resultOf(message)).toMatchObject({ outcome: 'completed' });
+  await bench.watch.until('the ack', () => bench.puller.acked === 1);
+});
+
+const recordsFile = [{ name: 'records', path: 'records', optional: false }];
+
+test('an output that vanished before its upload costs that output, and the slot goes on', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker({ slots: 1 }).start();
+  bench.api.store = () => away;
+  const message = bench.message(shell('echo x > out/records; echo y'), {
+    outputs: [...recordsFile, ...stdoutOutput.map((output) => ({ ...output, name: 'lines' }))],
+  });
+  bench.puller.push(message);
+  await poll('an upload was tried', () => bench.api.storeRequests.length > 1);
+  rmSync(join(bench.directory, 'bench', 'work', message.attemptId, 'out'), { recursive: true });
+  bench.api.store = undefined;
+  const result = await bench.resultOf(message);
+  expect(result).toMatchObject({ outcome: 'failed', exitCode: 0, failure: { code: 'output_refused' } });
+  expect(result.failure?.message).toContain('output records: records changed or vanished');
+  // What could be had is kept.
+  expect(result.manifest.map(({ output }) => output)).toEqual(['lines']);
+  const next = bench.message(['/bin/true']);
+  bench.puller.push(next);
+  expect(await bench.resultOf(next)).toMatchObject({ outcome: 'completed' });
+});
+
+test.each([
+  ['longer', 'xx'],
+  ['another of the same length', 'y'],
+])('an output that is %s by the time of its upload costs that output', async (_, content) => {
+  await using bench = await openWorkbench();
+  await bench.worker({ slots: 1 }).start();
+  bench.api.store = () => away;
+  const message = bench.message(shell('printf x > out/records'), { outputs: recordsFile });
+  bench.puller.push(message);
+  await poll('an upload was tried', () => bench.api.storeRequests.length > 0);
+  writeFileSync(join(bench.directory, 'bench', 'work', message.attemptId, 'out', 'records'), content);
+  bench.api.store = undefined;
+  expect(await bench.resultOf(message)).toMatchObject({
+    outcome: 'failed',
+    manifest: [],
+    failure: { code: 'output_refused' },
+  });
+});
+
+test('an object store that refuses an output again and again is believed in the end, but not at once', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker({ slots: 1 }).start();
+  const passing = bench.message(shell('echo x > out/records'), { outputs: recordsFile });
+  bench.api.store = (_, count) => (count <= 5 ? { status: 403, body: 'expired' } : undefined);
+  bench.puller.push(passing);
+  expect(await bench.resultOf(passing)).toMatchObject({ outcome: 'completed', failure: null });
+  const lasting = bench.message(shell('echo x > out/records'), { outputs: recordsFile });
+  bench.api.store = () => ({ status: 404, body: 'NoSuchBucket' });
+  bench.puller.push(lasting);
+  const result = await bench.resultOf(lasting);
+  expect(result).toMatchObject({ outcome: 'failed', manifest: [], failure: { code: 'output_refused' } });
+  expect(result.failure?.message).toContain('NoSuchBucket');
+});
+
+test('a failed command whose outputs are lost is told by its own failure', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker().start();
+  bench.api.store = () => ({ status: 404, body: 'NoSuchBucket' });
+  const message = bench.message(shell('echo x > out/records; exit 3'), { outputs: recordsFile });
+  bench.puller.push(message);
+  expect(await bench.resultOf(message)).toMatchObject({
+    outcome: 'failed',
+    manifest: [],
+    failure: { code: 'command_failed' },
+  });
 });
