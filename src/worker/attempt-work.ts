@@ -130,7 +130,8 @@ function couldNotStart(
     tag: context.message.tag,
     path: prepared.env.PATH ?? '',
   });
-  if (failure === 'lack') return { kind: 'interrupted', detail: `no process to be had: ${end.message}` };
+  if (failure === 'lack')
+    return { kind: 'interrupted', detail: `this machine could not start it: ${end.message}` };
   return withoutStart(context, control, failure);
 }
 
@@ -140,6 +141,11 @@ async function examine(
   end: Extract<CommandEnd, { kind: 'exited' }>,
 ): Promise<WorkEnd> {
   const { log } = context;
+  if (await endedWithTheWorker(context, control, end))
+    return {
+      kind: 'interrupted',
+      detail: `${end.signal}, which this worker did not send, ended the command while the worker ends`,
+    };
   const intent = control.intent();
   if (intent !== null && intent.kind !== 'cancel') return { kind: 'ended' };
   const { files, verdict } = await examineCommand(context, end, intent !== null);
@@ -157,6 +163,22 @@ async function examine(
     'command ended',
   );
   return resultOf(context, verdict, end, files);
+}
+
+/** What a supervisor or the machine's own end sends to every process. */
+const endSignals: ReadonlySet<unknown> = new Set(['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGKILL']);
+/** The command's end may be heard before the worker's own signal. */
+const ownSignalWithinMs = 1_000;
+
+/** A supervisor that ends every process of the worker, or a machine that goes down, does not wait for a drain. */
+async function endedWithTheWorker(
+  { parts }: AttemptContext,
+  control: WorkControl,
+  end: Extract<CommandEnd, { kind: 'exited' }>,
+): Promise<boolean> {
+  if (control.intent() !== null || end.timedOut || !endSignals.has(end.signal)) return false;
+  await pause(ownSignalWithinMs, parts.draining);
+  return parts.draining.aborted && control.intent() === null;
 }
 
 function resultOf(

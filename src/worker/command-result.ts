@@ -6,6 +6,7 @@ import type { Outcome } from '#sonar/contracts/states.ts';
 import { type ManifestEntry, messageVersion, type Result } from '#sonar/contracts/worker-api.ts';
 import { resultDigest } from '#sonar/domain/result-digest.ts';
 import type { OutputFaults } from './outputs.ts';
+import { isOwnLack } from './own-lack.ts';
 import type { CommandEnd, StreamEnd } from './spawn-protocol.ts';
 
 export type Failure = Result['failure'];
@@ -64,11 +65,12 @@ export function judge(
   return { outcome: 'completed', failure: null };
 }
 
-/** Why a program could not be started: `lack` is the worker's doing (no process to be had), not the command's. */
+/** Why a program could not be started: `lack` is this machine's doing (no process, no disk), not the command's. */
 export function judgeNotStarted(
   end: Extract<CommandEnd, { kind: 'not_started' }>,
   at: { program: string; worker: string; image: string; tag: string; path: string },
 ): NonNullable<Failure> | 'lack' {
+  if (end.own || isOwnLack(end)) return 'lack';
   const where = `worker ${at.worker} (image "${at.image}", tag ${at.tag}, PATH ${at.path})`;
   switch (end.code) {
     case 'ENOENT':
@@ -83,11 +85,6 @@ export function judgeNotStarted(
         failureCodes.commandFailed,
         'the arguments are too large (Linux takes 128 KiB in one and about 2 MiB in all); hand them over as a file or by stdin',
       );
-    case 'EAGAIN':
-    case 'ENOMEM':
-    case 'EMFILE':
-    case 'ENFILE':
-      return 'lack';
     default:
       return failureOf(
         failureCodes.commandFailed,

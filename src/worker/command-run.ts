@@ -7,7 +7,7 @@ import type { CommandEnd, SpawnRequest } from './spawn-protocol.ts';
 export function spawnRequestOf(
   context: CommandContext,
   prepared: Prepared,
-): Omit<SpawnRequest, 'type' | 'groups'> {
+): Omit<SpawnRequest, 'type' | 'groups' | 'work'> {
   const { config } = context.parts;
   const stream = { path: null, capBytes: config.streamCapBytes, headBytes: config.headBytes };
   return {

@@ -1,15 +1,44 @@
 // A small process that starts the commands: fork copies the page tables of the process that calls it, and a worker
 // that holds hundreds of megabytes would start thirty commands a second instead of hundreds. It outlives its worker
 // only for as long as it takes to kill what it started.
-import { endProcessesAtHome, signalGroup } from './process-trace.ts';
+import { endStrays, signalGroup } from './process-trace.ts';
 import type { FromHelper, ToHelper } from './spawn-protocol.ts';
 import { type Command, startCommand } from './started-command.ts';
 
+/** What left its command's group is looked for so soon after a command's end, */
+const sweepAfterMs = 200;
+/** no more often than this, */
+const sweepEveryMs = 1_000;
+/** and for at most one part in so many of the time: it costs as much as there are processes on the machine. */
+const sweepShare = 50;
+
 const running = new Map<string, Command>();
+/** One for all commands of a worker. */
+let work: string | null = null;
+let sweeping: NodeJS.Timeout | null = null;
+let nextSweepAt = 0;
 
 function tell(message: FromHelper): void {
   // A worker that is gone is noticed by `disconnect`, not here.
   process.send?.(message, undefined, undefined, () => undefined);
+}
+
+function sweepSoon(): void {
+  sweeping ??= setTimeout(sweep, Math.max(sweepAfterMs, nextSweepAt - performance.now()));
+}
+
+function sweep(): void {
+  sweeping = null;
+  const began = performance.now();
+  endThoseWithoutCommand();
+  const ended = performance.now();
+  nextSweepAt = ended + Math.max(sweepEveryMs, sweepShare * (ended - began));
+}
+
+function endThoseWithoutCommand(): void {
+  if (work === null) return;
+  const folders = new Set([...running.values()].map(({ cwd }) => cwd));
+  endStrays(work, (folder) => folders.has(folder));
 }
 
 process.on('message', (message: ToHelper) => {
@@ -18,10 +47,12 @@ process.on('message', (message: ToHelper) => {
     return;
   }
   const { id } = message;
+  ({ work } = message);
   const command = startCommand(message, {
-    spawned: (pid) => tell({ type: 'spawned', id, pid }),
+    spawned: (pid, identity) => tell({ type: 'spawned', id, pid, identity }),
     ended: (end) => {
       running.delete(id);
+      if (end.kind === 'exited') sweepSoon();
       tell({ type: 'ended', id, end });
     },
   });
@@ -31,7 +62,8 @@ process.on('message', (message: ToHelper) => {
 // The worker died or let go: whatever still runs has nobody to answer to.
 process.on('disconnect', () => {
   for (const { pid } of running.values()) signalGroup(pid, 'SIGKILL');
-  endProcessesAtHome(...[...running.values()].map(({ cwd }) => cwd));
+  running.clear();
+  endThoseWithoutCommand();
   process.exit(0);
 });
 

@@ -20,6 +20,8 @@ export interface SpawnRequest {
   graceMs: number;
   /** Where process groups are recorded. */
   groups: string;
+  /** Where every command's folder lies, and nothing else. */
+  work: string;
 }
 
 /** SIGTERM to the group, SIGKILL after the grace. */
@@ -50,10 +52,14 @@ export type CommandEnd =
       stdout: StreamEnd;
       stderr: StreamEnd;
     }
-  /** `code` is the system's: ENOENT, EACCES, E2BIG, EAGAIN, … */
-  | { kind: 'not_started'; code: string; message: string };
+  /**
+   * `code` is the system's: ENOENT, EACCES, E2BIG, EAGAIN, … `own`: it befell what this machine keeps ready for the
+   * command (its folder, its streams), so it says nothing of the program.
+   */
+  | { kind: 'not_started'; code: string; message: string; own: boolean };
 
 export type ToHelper = SpawnRequest | EndRequest;
 export type FromHelper =
-  | { type: 'spawned'; id: string; pid: number }
+  /** `identity` tells the process from a later one with its number. */
+  | { type: 'spawned'; id: string; pid: number; identity: string }
   | { type: 'ended'; id: string; end: CommandEnd };

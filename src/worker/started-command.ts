@@ -1,8 +1,8 @@
 // One command in its own process group, from spawn to the last byte of its output. Runs in the spawn helper.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, statSync } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { endProcessesAtHome, forgetGroup, recordGroup, signalGroup } from './process-trace.ts';
+import { endProcessesAtHome, forgetGroup, markVariable, recordGroup, signalGroup } from './process-trace.ts';
 import type { CommandEnd, SpawnRequest } from './spawn-protocol.ts';
 import { createStreamSink, type StreamSink } from './stream-sink.ts';
 
@@ -21,25 +21,27 @@ const pipeGraceMs = 5_000;
 /** Null when the command could not be started; `ended` has been or will be called either way, once. */
 export function startCommand(
   request: SpawnRequest,
-  on: { spawned: (pid: number) => void; ended: (end: CommandEnd) => void },
+  on: { spawned: (pid: number, identity: string) => void; ended: (end: CommandEnd) => void },
 ): Command | null {
   const startedAt = performance.now();
   let sinks: [StreamSink, StreamSink] | null = null;
   let stdin: number | null = null;
   let child: ChildProcess;
+  let prepared = false;
   try {
     stdin = request.stdinPath === null ? null : openSync(request.stdinPath, 'r');
     sinks = [createStreamSink(request.stdout), createStreamSink(request.stderr)];
     const [program, ...args] = request.argv;
+    prepared = true;
     child = spawn(program as string, args, {
       cwd: request.cwd,
-      env: request.env,
+      env: { ...request.env, [markVariable]: request.cwd },
       detached: true,
       stdio: [stdin ?? 'ignore', 'pipe', 'pipe'],
     });
   } catch (error) {
     for (const sink of sinks ?? []) sink.finish();
-    on.ended(notStarted(error));
+    on.ended(notStarted(error, !prepared));
     return null;
   } finally {
     if (stdin !== null) closeSync(stdin);
@@ -50,21 +52,20 @@ export function startCommand(
     child.once('error', (error) => {
       stdout.finish();
       stderr.finish();
-      on.ended(notStarted(error));
+      // The system says ENOENT of the folder to start in as it does of the program.
+      on.ended(notStarted(error, !isFolder(request.cwd)));
     });
     return null;
   }
-  try {
-    recordGroup(request.groups, pid);
-  } catch {
-    // A full disk: the record is for a start after a crash, and that start also looks for the folder in HOME.
-  }
-  on.spawned(pid);
+  on.spawned(pid, recordGroup(request.groups, pid));
 
   let timedOut = false;
+  let exited = false;
   let killTimer: NodeJS.Timeout | undefined;
   let killAt = Number.POSITIVE_INFINITY;
   const end = (graceMs: number) => {
+    // The group was killed with its leader's exit, and its number may be a stranger's by now.
+    if (exited) return;
     // A cancel is repeated with every pulse: it must not put off the kill.
     const at = performance.now() + graceMs;
     if (at >= killAt) return;
@@ -101,6 +102,7 @@ export function startCommand(
   };
   let durationMs = 0;
   child.once('exit', () => {
+    exited = true;
     durationMs = Math.round(performance.now() - startedAt);
     clearTimeout(timeout);
     clearTimeout(killTimer);
@@ -125,7 +127,15 @@ export function startCommand(
   return { pid, cwd: request.cwd, end };
 }
 
-function notStarted(error: unknown): CommandEnd {
+function notStarted(error: unknown, own: boolean): CommandEnd {
   const { code, message } = error as { code?: string; message?: string };
-  return { kind: 'not_started', code: code ?? 'UNKNOWN', message: message ?? String(error) };
+  return { kind: 'not_started', code: code ?? 'UNKNOWN', message: message ?? String(error), own };
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }

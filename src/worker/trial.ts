@@ -58,7 +58,7 @@ export async function runTrial(
   const prepared = await prepareCommand(context, trial.inputs);
   if ('problem' in prepared) return without([], prepared.problem);
   const { argv } = prepared;
-  const spawner = createSpawner(directories.groups, log);
+  const spawner = createSpawner(directories, log);
   try {
     const request = spawnRequestOf(context, { ...prepared, env: { ...prepared.env, ...trial.secrets } });
     const command = spawner.run(request, () => undefined);
@@ -74,7 +74,7 @@ export async function runTrial(
       return without(
         argv,
         failure === 'lack'
-          ? failureOf(failureCodes.commandFailed, `no process to be had: ${end.message}`)
+          ? failureOf(failureCodes.commandFailed, `this machine could not start it: ${end.message}`)
           : failure,
       );
     }

@@ -18,6 +18,8 @@ export interface WorkerParts {
   readonly log: Logger;
   /** Aborts when the worker lets go of everything at once: no call, no wait outlives it. */
   readonly signal: AbortSignal;
+  /** Aborts when the worker begins to end, whatever the reason. */
+  readonly draining: AbortSignal;
   /** Sequence of the last pulse composed; 0 before the first. */
   pulseSequence(): number;
 }

@@ -127,7 +127,7 @@ export function createWorker(config: WorkerConfig, parts: { log: Logger; puller?
 
   function open(directories: WorkerDirectories, answer: { secret: string; pulseEveryMs: number }): void {
     const puller = parts.puller ?? createPuller(config.amqpUrl, config.tags, { log });
-    const spawner = createSpawner(directories.groups, log);
+    const spawner = createSpawner(directories, log);
     spawner.prepare();
     const pulses = createPulses(registration, api, log, {
       state,
@@ -144,6 +144,7 @@ export function createWorker(config: WorkerConfig, parts: { log: Logger; puller?
       gate,
       log,
       signal: letGo.signal,
+      draining: pulling.signal,
       pulseSequence: () => pulses.sequence(),
     };
     const attempts = createAttemptsInHand(shared);

@@ -92,6 +92,7 @@ test('stdin comes from an input file or from text, and the environment is minima
     'HOME',
     'LANG',
     'PATH',
+    'SONAR_ATTEMPT_FOLDER',
     'TMPDIR',
   ]);
   delete process.env.SONAR_TOKEN_CANARY;

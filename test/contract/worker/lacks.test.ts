@@ -31,6 +31,28 @@ test('a stream that a full disk cut half way through a write is as long on disk 
   expect(onDisk).toBe(end.size);
 });
 
+test('a folder for streams that is gone sends the attempt elsewhere, and no program is called missing', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker().start();
+  rmSync(join(bench.directory, 'bench', 'streams'), { recursive: true });
+  const message = bench.message(['/bin/echo', 'x'], {
+    outputs: [{ name: 'records', path: null, optional: false }],
+  });
+  bench.puller.push(message);
+  await bench.watch.until('the release', () => bench.api.of('release').length === 1);
+  expect(bench.api.of('release')).toMatchObject([{ attemptId: message.attemptId, reason: 'interrupted' }]);
+  expect(bench.api.of('result')).toEqual([]);
+});
+
+test('a helper that cannot be started costs the commands of that time, and no stop waits for it', () => {
+  expect(underLimit('-c 0', './helperless-process.ts', join(directory, 'helperless'))).toEqual([
+    'helper_lost',
+    'helper_lost',
+    'exited',
+    'stopped',
+  ]);
+});
+
 test('outputs that cannot be read for want of descriptors are not refused', () => {
   expect(underLimit('-n 128', './lacks-process.ts', join(directory, 'emfile'))).toBe('EMFILE');
 });

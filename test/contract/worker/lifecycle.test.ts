@@ -5,6 +5,7 @@ import { isSonarError } from '#sonar/platform/errors.ts';
 import { workerExitCodes } from '#sonar/worker/worker.ts';
 import { startLong } from './long-command.ts';
 import { problem } from './scripted-api.ts';
+import { numberIn, poll } from './watch.ts';
 import { openWorkbench, type Workbench } from './workbench.ts';
 
 const shell = (script: string) => ['/bin/sh', '-c', script];
@@ -150,6 +151,32 @@ test('what does not end within the drain is ended first and then released', asyn
   expect(bench.api.of('release')).toMatchObject([{ attemptId: message.attemptId, reason: 'shutdown' }]);
   expect(bench.api.of('result')).toEqual([]);
   expect(bench.puller.acked).toBe(1);
+});
+
+test('what a supervisor ends together with its worker is given back, not failed', async () => {
+  await using bench = await openWorkbench();
+  const worker = bench.worker({ drainMs: 20_000 });
+  await worker.start();
+  const pids = join(bench.directory, 'pids');
+  const message = await startLong(bench, `echo $$ > ${pids}; exec sleep 300`);
+  await poll('the command runs', () => numberIn(pids) > 0);
+  // The command's end may come first: its signal is sent first here.
+  process.kill(-numberIn(pids), 'SIGTERM');
+  await worker.stop();
+  expect(bench.api.of('release')).toMatchObject([{ attemptId: message.attemptId, reason: 'interrupted' }]);
+  expect(bench.api.of('result')).toEqual([]);
+});
+
+test('a command that a signal ends while its worker stays has failed', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker().start();
+  const message = bench.message(shell('kill -TERM $$; sleep 300'));
+  bench.puller.push(message);
+  expect(await bench.resultOf(message)).toMatchObject({
+    outcome: 'failed',
+    signal: 'SIGTERM',
+    failure: { code: 'command_failed' },
+  });
 });
 
 test('a second stop does not wait for the drain or for the grace', async () => {

@@ -1,10 +1,10 @@
 // Real processes: nothing of a command outlives what should have ended it.
 import { type ChildProcess, fork } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { processStart } from '#sonar/worker/process-trace.ts';
-import { poll } from './watch.ts';
+import { numberIn, poll } from './watch.ts';
 import { openWorkbench, type Workbench } from './workbench.ts';
 
 const shell = (script: string) => ['/bin/sh', '-c', script];
@@ -207,6 +207,86 @@ test('a helper killed before it recorded the group of a command ends that too', 
   await bench.watch.until('the release', () => bench.api.of('release').length === 1);
   await Promise.all(tree3.map(gone));
   expect(bench.api.of('release')).toMatchObject([{ reason: 'interrupted' }]);
+});
+
+test('a killed helper ends its commands though their records are gone, and its worker lives', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker({ termGraceMs: 100 }).start();
+  const pids = join(bench.directory, 'pids');
+  bench.puller.push(bench.message(tree(pids)));
+  const tree3 = await treeOf(pids);
+  rmSync(join(bench.directory, 'bench', 'groups'), { recursive: true });
+  process.kill(helperOf(tree3), 'SIGKILL');
+  await bench.watch.until('the release', () => bench.api.of('release').length === 1);
+  await Promise.all(tree3.map(gone));
+  const next = bench.message(['/bin/true']);
+  bench.puller.push(next);
+  expect(await bench.resultOf(next)).toMatchObject({ outcome: 'completed' });
+});
+
+test('what stands among the records of groups and is none keeps no worker from starting', async () => {
+  await using bench = await openWorkbench();
+  mkdirSync(join(bench.directory, 'bench', 'groups', '4000000', 'deep'), { recursive: true });
+  await bench.worker().start();
+  expect(readdirSync(join(bench.directory, 'bench', 'groups'))).toEqual([]);
+});
+
+/** A daemon with a session of its own that holds no pipe of its command. */
+const daemon = (pids: string, then = '') =>
+  `setsid sh -c 'echo $$ > ${pids}; exec sleep 300' >/dev/null 2>&1 & until [ -s ${pids} ]; do :; done; ${then}`;
+
+test('a daemon that holds no pipe ends soon after its command, and none of a command that runs', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker({ slots: 2 }).start();
+  const [own, stray, end] = ['own', 'stray', 'end'].map((name) => join(bench.directory, name)) as [
+    string,
+    string,
+    string,
+  ];
+  const long = bench.message(shell(daemon(own, `until [ -e ${end} ]; do sleep 0.05; done`)));
+  bench.puller.push(long);
+  await poll('the long command has its daemon', () => numberIn(own) > 0);
+  const short = bench.message(shell(daemon(stray)));
+  bench.puller.push(short);
+  expect(await bench.resultOf(short)).toMatchObject({ outcome: 'completed' });
+  await gone(numberIn(stray));
+  expect(processStart(numberIn(own))).not.toBeNull();
+  writeFileSync(end, '');
+  expect(await bench.resultOf(long)).toMatchObject({ outcome: 'completed' });
+  await gone(numberIn(own));
+});
+
+test('a daemon that holds no pipe does not outlive its worker', async () => {
+  await using bench = await openWorkbench();
+  const worker = bench.worker();
+  await worker.start();
+  const pids = join(bench.directory, 'pids');
+  const message = bench.message(shell(daemon(pids)));
+  bench.puller.push(message);
+  await bench.resultOf(message);
+  await worker.stop();
+  await worker.done;
+  expect(processStart(numberIn(pids))).toBeNull();
+});
+
+test('a definition that sets HOME hides nothing that its command left', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker().start();
+  const pids = join(bench.directory, 'pids');
+  const script = `setsid sh -c 'echo $$ > ${pids}; exec sleep 300' & until [ -s ${pids} ]; do :; done; echo done`;
+  const message = bench.message(shell(script), {
+    env: {
+      HOME: [{ kind: 'text', text: '/root' }],
+      SONAR_ATTEMPT_FOLDER: [{ kind: 'text', text: '/elsewhere' }],
+    },
+    outputs: [{ name: 'records', path: null, optional: false }],
+  });
+  bench.puller.push(message);
+  const result = await bench.resultOf(message);
+  const left = processStart(numberIn(pids)) !== null;
+  if (left) process.kill(numberIn(pids), 'SIGKILL');
+  expect(result).toMatchObject({ outcome: 'completed' });
+  expect(left).toBe(false);
 });
 
 test.each([

@@ -1,4 +1,5 @@
 // Waiting for what the scripted parts see, without sleeping: a condition is looked at after every change.
+import { readFileSync } from 'node:fs';
 
 export interface Watch {
   changed(): void;
@@ -44,5 +45,14 @@ export async function poll(
   while (!(await condition())) {
     if (performance.now() > deadline) throw new Error(`not within ${boundMs} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** What a script wrote into a file with `echo $$`; 0 before. */
+export function numberIn(path: string): number {
+  try {
+    return Number(readFileSync(path, 'utf8'));
+  } catch {
+    return 0;
   }
 }

@@ -56,14 +56,20 @@ test.each([
   ['ELOOP', 'command_failed'],
 ])('a start that fails with %s is %s', (code, failure) => {
   const at = { program: 'nmap', worker: 'w1', image: 'img', tag: 'scan', path: '/bin' };
-  expect(judgeNotStarted({ kind: 'not_started', code, message: 'spawn' }, at)).toMatchObject({
+  expect(judgeNotStarted({ kind: 'not_started', code, message: 'spawn', own: false }, at)).toMatchObject({
     code: failure,
   });
 });
 
-test("a machine without a process to spare is the worker's trouble", () => {
+test.each([
+  ['EAGAIN', false],
+  ['ENOSPC', false],
+  ['EIO', false],
+  // Of the command's folder or its streams, not of the program.
+  ['ENOENT', true],
+])("a machine that cannot start anything (%s) is the worker's trouble", (code, own) => {
   const at = { program: 'nmap', worker: 'w1', image: 'img', tag: 'scan', path: '/bin' };
-  expect(judgeNotStarted({ kind: 'not_started', code: 'EAGAIN', message: 'spawn' }, at)).toBe('lack');
+  expect(judgeNotStarted({ kind: 'not_started', code, message: 'spawn', own }, at)).toBe('lack');
 });
 
 test('a result passes its own schema and carries the digest that the api recomputes', () => {
