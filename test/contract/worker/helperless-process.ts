@@ -28,10 +28,14 @@ const run = (id: string) =>
   );
 const seen: string[] = [];
 const bounded = async (what: Promise<string>) => {
-  seen.push(
-    await Promise.race([what, new Promise<string>((resolve) => setTimeout(resolve, 8_000, 'never'))]),
-  );
+  const never = new Promise<string>((resolve) => setTimeout(resolve, 8_000, 'never'));
+  seen.push(await Promise.race([what, never]));
+  if (seen.at(-1) === 'never') end();
 };
+function end(): never {
+  console.log(JSON.stringify(seen));
+  process.exit(0);
+}
 
 await bounded(run('waits').ended.then(({ kind }) => kind));
 const ended = run('is ended');
@@ -40,5 +44,4 @@ await bounded(ended.ended.then(({ kind }) => kind));
 process.execPath = node;
 await bounded(run('runs').ended.then(({ kind }) => kind));
 await bounded(spawner.stop().then(() => 'stopped'));
-console.log(JSON.stringify(seen));
-process.exit(0);
+end();
