@@ -1,7 +1,7 @@
 // A small process that starts the commands: fork copies the page tables of the process that calls it, and a worker
 // that holds hundreds of megabytes would start thirty commands a second instead of hundreds. It outlives its worker
 // only for as long as it takes to kill what it started.
-import { endStrays, signalGroup } from './process-trace.ts';
+import { endStrays } from './process-trace.ts';
 import type { FromHelper, ToHelper } from './spawn-protocol.ts';
 import { type Command, startCommand } from './started-command.ts';
 
@@ -30,15 +30,17 @@ function sweepSoon(): void {
 function sweep(): void {
   sweeping = null;
   const began = performance.now();
-  endThoseWithoutCommand();
+  const found = endThoseWithoutCommand();
   const ended = performance.now();
   nextSweepAt = ended + Math.max(sweepEveryMs, sweepShare * (ended - began));
+  // Who was found may have been about to leave another.
+  if (found > 0) sweepSoon();
 }
 
-function endThoseWithoutCommand(): void {
-  if (work === null) return;
+function endThoseWithoutCommand(): number {
+  if (work === null) return 0;
   const folders = new Set([...running.values()].map(({ cwd }) => cwd));
-  endStrays(work, (folder) => folders.has(folder));
+  return endStrays(work, (folder) => folders.has(folder));
 }
 
 process.on('message', (message: ToHelper) => {
@@ -61,7 +63,7 @@ process.on('message', (message: ToHelper) => {
 
 // The worker died or let go: whatever still runs has nobody to answer to.
 process.on('disconnect', () => {
-  for (const { pid } of running.values()) signalGroup(pid, 'SIGKILL');
+  for (const command of running.values()) command.kill();
   running.clear();
   endThoseWithoutCommand();
   process.exit(0);

@@ -7,10 +7,11 @@ import type { CommandEnd, SpawnRequest } from './spawn-protocol.ts';
 import { createStreamSink, type StreamSink } from './stream-sink.ts';
 
 export interface Command {
-  readonly pid: number;
   readonly cwd: string;
   /** SIGTERM, then SIGKILL after `graceMs`; 0 kills at once. The earliest kill wins. */
   end(graceMs: number): void;
+  /** At once, for a process that ends now itself. */
+  kill(): void;
 }
 
 /** Pipes that are open so long after the leader and its group are dead are held by a daemon that left the group. */
@@ -60,11 +61,14 @@ export function startCommand(
   on.spawned(pid, recordGroup(request.groups, pid));
 
   let timedOut = false;
+  /** The group was killed with its leader's exit, and its number may be a stranger's by now. */
   let exited = false;
+  const kill = () => {
+    if (!exited) signalGroup(pid, 'SIGKILL');
+  };
   let killTimer: NodeJS.Timeout | undefined;
   let killAt = Number.POSITIVE_INFINITY;
   const end = (graceMs: number) => {
-    // The group was killed with its leader's exit, and its number may be a stranger's by now.
     if (exited) return;
     // A cancel is repeated with every pulse: it must not put off the kill.
     const at = performance.now() + graceMs;
@@ -76,7 +80,7 @@ export function startCommand(
       // A group that is stopped does not see SIGTERM before it goes on.
       signalGroup(pid, 'SIGCONT');
     }
-    killTimer = setTimeout(() => signalGroup(pid, 'SIGKILL'), graceMs);
+    killTimer = setTimeout(kill, graceMs);
   };
   const timeout = setTimeout(
     () => {
@@ -124,7 +128,7 @@ export function startCommand(
   });
   // Errors after the start (a failed kill) change nothing: the exit is what counts.
   child.on('error', () => undefined);
-  return { pid, cwd: request.cwd, end };
+  return { cwd: request.cwd, end, kill };
 }
 
 function notStarted(error: unknown, own: boolean): CommandEnd {

@@ -14,6 +14,8 @@ try {
   // As many as the limit gives.
 }
 const outputs = [{ name: 'records', path: 'records', optional: false }];
-const end = await collectOutputs(outputs, folders, 1e9).catch((error: { code: string }) => error.code);
+const end = await collectOutputs(outputs, folders, 1e9).catch(
+  (error: unknown) => (error as { code: string }).code,
+);
 for (const descriptor of taken) closeSync(descriptor);
 console.log(JSON.stringify(end));

@@ -11,8 +11,8 @@ const directory = mkdtempSync(join(tmpdir(), 'sonar-lacks-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** What a script of this folder prints under a limit of the shell's. */
-function underLimit(limit: string, script: string, argument: string): unknown {
-  const path = fileURLToPath(new URL(script, import.meta.url));
+function underLimit(limit: string, script: URL, argument: string): unknown {
+  const path = fileURLToPath(script);
   const node = [process.execPath, '--disable-warning=ExperimentalWarning', path, argument];
   const text = execFileSync('/bin/bash', ['-c', `ulimit ${limit}; exec "$@"`, 'bash', ...node], {
     encoding: 'utf8',
@@ -22,7 +22,11 @@ function underLimit(limit: string, script: string, argument: string): unknown {
 }
 
 test('a stream that a full disk cut half way through a write is as long on disk as is claimed of it', () => {
-  const { end, onDisk } = underLimit('-f 8', './sink-process.ts', join(directory, 'cut')) as {
+  const { end, onDisk } = underLimit(
+    '-f 8',
+    new URL('./sink-process.ts', import.meta.url),
+    join(directory, 'cut'),
+  ) as {
     end: { size: number; fault: string; truncated: boolean };
     onDisk: number;
   };
@@ -45,16 +49,15 @@ test('a folder for streams that is gone sends the attempt elsewhere, and no prog
 });
 
 test('a helper that cannot be started costs the commands of that time, and no stop waits for it', () => {
-  expect(underLimit('-c 0', './helperless-process.ts', join(directory, 'helperless'))).toEqual([
-    'helper_lost',
-    'helper_lost',
-    'exited',
-    'stopped',
-  ]);
+  expect(
+    underLimit('-c 0', new URL('./helperless-process.ts', import.meta.url), join(directory, 'helperless')),
+  ).toEqual(['helper_lost', 'helper_lost', 'exited', 'stopped']);
 });
 
 test('outputs that cannot be read for want of descriptors are not refused', () => {
-  expect(underLimit('-n 128', './lacks-process.ts', join(directory, 'emfile'))).toBe('EMFILE');
+  expect(
+    underLimit('-n 128', new URL('./lacks-process.ts', import.meta.url), join(directory, 'emfile')),
+  ).toBe('EMFILE');
 });
 
 test('an output that this machine cannot read any more is neither uploaded nor lost: its attempt is to be given back', async () => {

@@ -57,8 +57,13 @@ test("a command whose leader has exited is signalled no more: its number may be 
   // Hidden from the search, it holds the pipes open after the leader's exit.
   const script = `setsid env -i /bin/sh -c 'echo $$ > ${pids}; exec /bin/sleep 300' & until [ -s ${pids} ]; do :; done`;
   const request = requestOf(shell(script));
-  const command = startCommand(request, { spawned: () => undefined, ended: resolve });
-  const leader = command?.pid ?? 0;
+  let leader = 0;
+  const command = startCommand(request, {
+    spawned: (pid) => {
+      leader = pid;
+    },
+    ended: resolve,
+  });
   await poll('the leader is gone and known to be', () => {
     const recorded = (() => {
       try {
@@ -75,6 +80,7 @@ test("a command whose leader has exited is signalled no more: its number may be 
     return true;
   });
   command?.end(1);
+  command?.kill();
   await new Promise((passed) => setTimeout(passed, 50));
   kill.mockRestore();
   process.kill(numberIn(pids), 'SIGKILL');

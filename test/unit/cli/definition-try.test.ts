@@ -128,7 +128,9 @@ test('the environment is the worker’s: nothing of the caller but PATH, and sec
     .split('\n')
     .map((line) => line.split('=')[0])
     .filter((name) => name !== '' && name !== '_' && name !== 'PWD' && name !== 'SHLVL');
-  expect(new Set(names)).toEqual(new Set(['API_KEY', 'HOME', 'LANG', 'PATH', 'TMPDIR']));
+  expect(new Set(names)).toEqual(
+    new Set(['API_KEY', 'HOME', 'LANG', 'PATH', 'SONAR_ATTEMPT_FOLDER', 'TMPDIR']),
+  );
   expect(tried.stdout).toContain('API_KEY=s3cret');
 });
 
