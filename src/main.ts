@@ -14,11 +14,12 @@ const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.
 };
 
 // `sonar … | head` ends early, and that is no fault.
-for (const stream of [process.stdout, process.stderr])
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit();
-    throw error;
-  });
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit();
+  throw error;
+});
+// Nobody is left to tell: a full disk under what a role says must not end the role.
+process.stderr.on('error', () => undefined);
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
