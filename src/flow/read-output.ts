@@ -1,6 +1,7 @@
 // Bytes of an accepted output, never believed before their size and hash are checked.
 import { createHash } from 'node:crypto';
 import { SonarError } from '#sonar/platform/errors.ts';
+import { paced } from '#sonar/readers/paced-source.ts';
 import type { ObjectStore } from '#sonar/transport/object-store.ts';
 
 export interface StoredFile {
@@ -23,7 +24,8 @@ export async function readVerified(
   }
   const chunks: Uint8Array[] = [];
   for await (const chunk of verified(await objects.read(file.object_key), file)) chunks.push(chunk);
-  return once(chunks);
+  // Nothing of it is waited for any more.
+  return paced(once(chunks));
 }
 
 async function* verified(bytes: AsyncIterable<Uint8Array>, file: StoredFile): AsyncIterable<Uint8Array> {

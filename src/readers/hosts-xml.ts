@@ -7,6 +7,13 @@ import { safeSample, storableText } from '#sonar/domain/records-storable.ts';
 /** Characters without a tag after which reading ends: a value this long is no nmap's, and it is held whole. */
 const maxTokenLength = 8 * 1024 * 1024;
 
+/**
+ * Faults of the XML, besides one for so many characters, after which reading ends: each costs the parser as much as
+ * hundreds of characters. Honest documents have a few where a banner had control characters.
+ */
+const maxFaults = 10_000;
+const charactersAFault = 256;
+
 /** What makes rows of the tags. */
 export interface HostsSink {
   takeEvents: () => ReadEvent[];
@@ -54,6 +61,7 @@ export const valueOf = (text: string | undefined): string | null =>
 class HostsDocument {
   /** Why the rest is not read, or null. */
   refused: string | null = null;
+  #characters = 0;
   readonly #parser = new SaxesParser({ position: true, xmlns: false });
   readonly #hosts: HostsSink;
   readonly #dialect: XmlDialect;
@@ -79,15 +87,17 @@ class HostsDocument {
     this.#parser.on('closetag', ({ name }) => this.#close(name));
   }
 
-  /** Written in pieces, so that a huge token is seen before the parser has gathered much of it. */
+  /** Written in pieces: a huge token, or nothing but faults, is seen before the parser has done much with it. */
   write(text: string): void {
     if (text !== '') this.#sawText = true;
-    const pieceLength = 65_536;
+    const pieceLength = 4_096;
     for (let at = 0; at < text.length && this.refused === null; at += pieceLength) {
       const piece = text.slice(at, at + pieceLength);
       this.#sinceTag += piece.length;
+      this.#characters += piece.length;
       this.#parser.write(piece);
-      if (this.#sinceTag > maxTokenLength) this.refused = `${maxTokenLength} characters without a tag`;
+      if (this.#faults > maxFaults + this.#characters / charactersAFault) this.#refuseFaults();
+      else if (this.#sinceTag > maxTokenLength) this.refused = `${maxTokenLength} characters without a tag`;
     }
   }
 
@@ -110,6 +120,11 @@ class HostsDocument {
     else if (!complete && (this.#sawRoot || !this.#sawText)) {
       this.#hosts.warn('the output was cut: it ends before the scan does');
     }
+  }
+
+  #refuseFaults(): void {
+    this.refused = `the XML has more than ${this.#faults - 1} faults`;
+    this.#hosts.bad(`${this.refused}: the rest is not read`, this.#firstFault);
   }
 
   #fault(message: string): void {

@@ -11,6 +11,7 @@ import { portNames, urlOf } from './places.ts';
 const maxPorts = 3 * 65_536;
 const maxHostnames = 64;
 const maxCpes = 16;
+const maxCpeLength = 4_096;
 
 type Attributes = Record<string, string>;
 
@@ -64,7 +65,7 @@ export class NmapHosts implements HostsSink {
   }
 
   text(text: string): void {
-    if (this.#cpe !== null) this.#cpe += text.slice(0, 256);
+    if (this.#cpe !== null) this.#cpe = (this.#cpe + text.slice(0, maxCpeLength)).slice(0, maxCpeLength);
     else (this.#port ?? this.#host)?.scripts.text(text);
   }
 

@@ -7,6 +7,9 @@ import { pemCertificate } from './pem-certificate.ts';
 const maxScripts = 32;
 /** Values of one script that are kept, each under the keys that lead to it. */
 const maxValues = 256;
+/** Tables around a value that is kept; nobody asks for what lies deeper. */
+const maxKeys = 8;
+const maxKeyLength = 128;
 /** A certificate in PEM is longer than what else is kept of a value. */
 const maxPemLength = 65_536;
 
@@ -25,7 +28,7 @@ export class NmapScripts {
       const output = valueOf(attributes.output?.trim());
       if (output !== null && Object.keys(this.outputs).length < maxScripts) this.outputs[this.#id] = output;
     } else if (name === 'table' || name === 'elem') {
-      this.#keys.push(attributes.key ?? '');
+      this.#keys.push((attributes.key ?? '').slice(0, maxKeyLength));
       this.#text = '';
     }
   }
@@ -35,7 +38,7 @@ export class NmapScripts {
   }
 
   close(name: string): void {
-    if (name === 'elem' && this.#values.size < maxValues)
+    if (name === 'elem' && this.#keys.length <= maxKeys && this.#values.size < maxValues)
       this.#values.set([this.#id, ...this.#keys].join('/'), storableText(this.#text, maxPemLength));
     if (name === 'table' || name === 'elem') this.#keys.pop();
     this.#text = '';

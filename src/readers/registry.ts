@@ -14,6 +14,7 @@ import { masscanReader } from './masscan.ts';
 import { naabuReader } from './naabu.ts';
 import { nmapXmlReader } from './nmap-xml.ts';
 import { nucleiReader } from './nuclei.ts';
+import { paced } from './paced-source.ts';
 import type { Reader } from './reader.ts';
 import { sslscanReader } from './sslscan.ts';
 import { subfinderReader } from './subfinder.ts';
@@ -42,9 +43,12 @@ const readers: Record<ReaderName, Reader> = {
 
 export { readerNames };
 
-/** The reader that a compiled definition names; the compiler lets no other name pass. */
+/**
+ * The reader that a compiled definition names; the compiler lets no other name pass. It takes what is not empty in
+ * slices, with a turn for the rest of the process between them.
+ */
 export function readerFor(spec: Pick<ReadSpec, 'reader'>): Reader {
   const name = readerNames.find((known) => known === spec.reader);
   if (name === undefined) throw new Error(`there is no reader ${spec.reader}`);
-  return readers[name];
+  return { name, read: (bytes, spec) => readers[name].read(paced(bytes), spec) };
 }

@@ -15,6 +15,7 @@ type Attributes = Record<string, string>;
 
 /** More than there are names of ciphers. */
 const maxCiphers = 1_024;
+const maxProtocols = 16;
 /** A certificate in PEM is longer than what is kept of other texts. */
 const maxTextLength = 65_536;
 
@@ -100,7 +101,7 @@ const newTest = ({ host, sniname, port }: Attributes): SslscanTest => ({
 });
 
 function openInTest(test: SslscanTest, name: string, attributes: Attributes): void {
-  if (name === 'protocol' && attributes.enabled === '1') {
+  if (name === 'protocol' && attributes.enabled === '1' && test.protocols.length < maxProtocols) {
     const { type = '', version = '' } = attributes;
     test.protocols.push(`${type === 'ssl' ? 'SSLv' : 'TLSv'}${version.slice(0, 8)}`);
   } else if (name === 'cipher' && test.ciphers.length < maxCiphers) test.ciphers.push(attributes);

@@ -227,6 +227,45 @@ test.each(['<nmaprun x="', '<nmaprun><!--', '<!DOCTYPE nmaprun [', '<nmaprun>'])
   },
 );
 
+test.each(['\0', '<'])(
+  'of a document of nothing but faults (%j) little is read, and what was before it stays',
+  async (fault) => {
+    const hosts = Array.from({ length: 50 }, (_, index) => host(`192.0.2.${index}`, port(80))).join('');
+    const events = await read(run(hosts, fault.repeat(128 * 1024), host('198.51.100.1', port(80))));
+    expect(only(events, 'row')).toHaveLength(50);
+    expect(only(events, 'bad')).toHaveLength(1);
+    const [, faults] =
+      /^the XML has more than (\d+) faults: the rest is not read$/.exec(
+        only(events, 'bad')[0]?.reason ?? '',
+      ) ?? [];
+    expect(Number(faults)).toBeGreaterThan(9_999);
+    expect(Number(faults)).toBeLessThan(20_000);
+    expect(warningsOf(events).join()).toMatch(/reading ended early: the XML has more than/);
+  },
+);
+
+test('a long document with a fault in every host is read to its end', async () => {
+  const hosts = Array.from({ length: 11_000 }, (_, index) =>
+    host(
+      '192.0.2.1',
+      port((index % 65_535) + 1, 'open', `<service name="&#1;" product="${'x'.repeat(200)}"/>`),
+    ),
+  );
+  const events = await read(run(...hosts));
+  expect(only(events, 'row')).toHaveLength(11_000);
+  expect(only(events, 'bad')).toEqual([]);
+});
+
+test('what is gathered of one host has a bound, however deep it lies', async () => {
+  const deep = `${'<table key="k">'.repeat(5_000)}${'<elem key="pem">x</elem>'.repeat(300)}${'</table>'.repeat(5_000)}`;
+  const cpe = `<service name="http"><cpe>${'x'.repeat(200)}${'<b/>y'.repeat(50_000)}</cpe></service>`;
+  const script = `<script id="ssl-cert" output="o">${deep}</script>`;
+  const events = await read(run(host('192.0.2.1', port(443, 'open', cpe + script))));
+  const [row] = only(events, 'row');
+  expect(String((row?.row.cpes as string[])[0]).length).toBeLessThanOrEqual(4_096);
+  expect(row?.row.scripts).toEqual({ 'ssl-cert': 'o' });
+});
+
 describe('of a run of nmap 7.93', () => {
   test('scripts, titles, CPE names and the certificate are kept; closed ports are not', async () => {
     const events = await read(sample('nmap-7.93.xml'), 100);
