@@ -9,11 +9,20 @@ const tool: Tool = {
   name: 'naabu',
   rowsOf: (value) => rowsOf(underscored(value)),
   plain: (line) => {
-    const place = hostAndPort(line.replace(/\s+\[[^\]]*\]$/, ''));
+    const place = hostAndPort(withoutNote(line));
     return place === null ? null : [rowOf({ host: place.host, port: place.port })].flat();
   },
 };
 export const naabuReader = toolReader(tool);
+
+/** `host:port [note]` without its note. By index: as a pattern this would cost the square of a line of blanks. */
+function withoutNote(line: string): string {
+  if (!line.endsWith(']')) return line;
+  const first = line.lastIndexOf(']', line.length - 2) + 1;
+  for (let at = line.indexOf('[', first); at > 0; at = line.indexOf('[', at + 1))
+    if (line.charAt(at - 1).trim() === '') return line.slice(0, at).trimEnd();
+  return line;
+}
 
 function rowsOf(value: Row): ToolRow[] | string {
   if (hostOf(textOf(value.host) ?? textOf(value.ip)) === null) return 'neither `host` nor `ip` is a host';

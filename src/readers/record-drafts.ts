@@ -42,14 +42,24 @@ export function serviceDraft(
 export const webService = (scheme: string | null): Fields =>
   scheme === null ? {} : { service: 'http', tunnel: scheme === 'https' ? 'ssl' : null };
 
-/** `nginx:1.18.0` is a name and a version. */
 export const technologyDrafts = (parent: string | null, names: readonly string[]): RecordDraft[] =>
   parent === null
     ? []
     : names.map((text) => {
-        const [, name = text, version = null] = /^(.+?):(\d\S*)$/.exec(text) ?? [];
+        const { name, version } = versioned(text);
         return { type: 'technology', fields: { parent, name, version } };
       });
+
+/** `nginx:1.18.0` is a name and a version; a version has no blank. By index: a text may be colons and nothing else. */
+function versioned(text: string): { name: string; version: string | null } {
+  let blank = text.length - 1;
+  while (blank >= 0 && text.charAt(blank).trim() !== '') blank -= 1;
+  let colon = text.indexOf(':', Math.max(1, blank + 1));
+  while (colon !== -1 && !/^\d$/.test(text.charAt(colon + 1))) colon = text.indexOf(':', colon + 1);
+  return colon === -1
+    ? { name: text, version: null }
+    : { name: text.slice(0, colon), version: text.slice(colon + 1) };
+}
 
 function hostnames(host: string | null): Sets {
   const name = domainOf(host);
