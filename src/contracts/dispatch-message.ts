@@ -1,6 +1,7 @@
 // What the broker carries to a worker. The credential is added by the publisher: no table holds it.
 import { z } from 'zod';
 import { inputNamePattern, namePattern } from './names.ts';
+import { credentialSchema } from './worker-api.ts';
 
 const part = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('text'), text: z.string() }),
@@ -42,7 +43,7 @@ export type Dispatch = z.infer<typeof dispatchSchema>;
 
 /** The whole message on the wire. */
 export const dispatchMessageSchema = dispatchSchema.extend({
-  /** base64; signs the attempt's callbacks. */
-  credential: z.string(),
+  /** Signs the attempt's callbacks. */
+  credential: credentialSchema,
 });
 export type DispatchMessage = z.infer<typeof dispatchMessageSchema>;

@@ -11,6 +11,9 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const tag = z.string().regex(namePattern);
 export const workerNameSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/);
 
+/** base64 of a key; what is none signs nothing. */
+export const credentialSchema = z.base64().min(1).max(1024);
+
 /** `POST /v1/workers`, with a worker token. */
 export const registrationSchema = z.strictObject({
   v: version,
@@ -25,8 +28,8 @@ export const registrationSchema = z.strictObject({
 export type Registration = z.infer<typeof registrationSchema>;
 
 export const registrationAnswerSchema = z.object({
-  /** base64 of the incarnation's secret; signs its pulses. */
-  secret: z.string(),
+  /** The incarnation's; signs its pulses. */
+  secret: credentialSchema,
   pulseEveryMs: z.int(),
   serverTime: z.string(),
 });

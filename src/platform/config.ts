@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { environment } from '#sonar/contracts/names.ts';
 import { SonarError } from './errors.ts';
+import { maxTimerMs } from './wait.ts';
 
 /** `SONAR_…` variables of the services; all are needed by the control roles. */
 export const connectionsSchema = z.object({
@@ -16,7 +17,10 @@ export const connectionsSchema = z.object({
 });
 export type Connections = z.infer<typeof connectionsSchema>;
 
-const ms = z.coerce.number().int().min(1);
+/** Waits: what is beyond a timer would be no wait at all. */
+const ms = z.coerce.number().int().min(1).max(maxTimerMs);
+/** Ages that the database compares; ten years. */
+const keepMs = z.coerce.number().int().min(1).max(315_360_000_000);
 
 /** Every figure that an operator may set, as `SONAR_…` in capitals; the comment says what breaks beside it. */
 const figures = z.object({
@@ -28,7 +32,8 @@ const figures = z.object({
   SONAR_PLACEMENT_LEASE_MS: ms.default(10_000),
   SONAR_PLACEMENT_EVERY_MS: ms.default(100),
   SONAR_MESSAGE_TTL_MS: ms.default(3_600_000),
-  SONAR_URL_LIFE_MS: ms.default(900_000),
+  // S3 presigns for seven days at most.
+  SONAR_URL_LIFE_MS: ms.max(7 * 86_400_000).default(900_000),
   SONAR_QUEUE_TYPE: z.enum(['classic', 'quorum']).default('classic'),
   SONAR_PUBLISH_WINDOW: z.coerce.number().int().min(1).max(10_000).default(256),
   SONAR_OUTBOX_LEASE_MS: ms.default(30_000),
@@ -60,10 +65,10 @@ const figures = z.object({
   SONAR_FLEET_HOLD_WORKERS: z.coerce.number().int().min(2).default(10),
   SONAR_FLEET_HOLD_WINDOW_MS: ms.default(60_000),
   SONAR_FLEET_HOLD_MS: ms.default(600_000),
-  SONAR_WORKER_KEEP_MS: ms.default(7 * 86_400_000),
+  SONAR_WORKER_KEEP_MS: keepMs.default(7 * 86_400_000),
   // How long a tag whose queue the broker refuses is left alone.
   SONAR_TAG_PARKED_MS: ms.default(60_000),
-  SONAR_LEDGER_KEEP_MS: ms.default(7 * 86_400_000),
+  SONAR_LEDGER_KEEP_MS: keepMs.default(7 * 86_400_000),
   SONAR_SILENT_SCAN_MS: ms.default(180_000),
   SONAR_WAKE_EVERY_MS: ms.default(1_000),
   SONAR_OUTPUT_CAP_BYTES: z.coerce

@@ -1,10 +1,13 @@
 // Waiting, always bounded and always abortable.
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Sleeps `ms`, or less when the signal aborts; never throws. */
+/** What a timer can hold; asked for more it ends at once. Some 24 days. */
+export const maxTimerMs = 2 ** 31 - 1;
+
+/** Sleeps `ms`, at most what a timer can hold, or less when the signal aborts; never throws. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return;
-  await delay(ms, undefined, { signal, ref: true }).catch(() => undefined);
+  await delay(Math.min(ms, maxTimerMs), undefined, { signal, ref: true }).catch(() => undefined);
 }
 
 /** Exponential backoff: `firstMs` doubling to `maxMs`; `attempt` counts from 0. */

@@ -41,7 +41,10 @@ export interface ApiClient {
   started(credential: string, body: Started): Promise<ApiOutcome<StartedAnswer>>;
   inputs(credential: string, body: InputsRequest): Promise<ApiOutcome<InputsAnswer>>;
   uploads(credential: string, body: Uploads): Promise<ApiOutcome<UploadsAnswer>>;
-  /** `body` is the stored text of a Result: what is sent again is the same to the byte. */
+  /**
+   * `body` is the stored text of a Result: what is sent again is the same to the byte.
+   * @throws when the credential signs nothing, as all these do: schemas keep such ones out, a disk does not.
+   */
   result(credential: string, attemptId: string, body: string): Promise<ApiOutcome<ResultAnswer>>;
   release(credential: string, body: Release): Promise<ApiOutcome<ReleaseAnswer>>;
   /** Closes the connections that are kept. */
@@ -86,13 +89,14 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
   let clockOffsetMs = 0;
 
   async function send<Answer>(call: Call<Answer>): Promise<ApiOutcome<Answer> | { kind: 'skew' }> {
+    // Before anything that may fail by itself: a credential that signs nothing must not look like an api that is away.
+    const signed =
+      call.credential === null
+        ? {}
+        : signBody(call.credential, newId(), new Date(Date.now() + clockOffsetMs), call.body);
     let status: number;
     let text: string;
     try {
-      const signed =
-        call.credential === null
-          ? {}
-          : signBody(call.credential, newId(), new Date(Date.now() + clockOffsetMs), call.body);
       ({ status, text } = await poster.post(
         base + call.path,
         { 'content-type': 'application/json', authorization: `Bearer ${token}`, ...signed },

@@ -2,11 +2,12 @@ import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { namePattern } from '#sonar/contracts/names.ts';
 import { workerNameSchema } from '#sonar/contracts/worker-api.ts';
+import { maxTimerMs } from '#sonar/platform/wait.ts';
 
 const mebibyte = 1024 * 1024;
 const seconds = 1_000;
-/** setTimeout's own limit; a longer lifetime is no limit at all. */
-const maxTimerMs = 2 ** 31 - 1;
+/** A day is nonsense for each of these already; what is beyond a timer would be no wait at all. */
+const wait = (leastMs: number) => z.int().min(leastMs).max(maxTimerMs, 'is longer than 24 days');
 
 /** What a tag worker is told. `token` and the password in `amqpUrl` are secrets: they are never logged. */
 export const workerConfigSchema = z.strictObject({
@@ -33,51 +34,27 @@ export const workerConfigSchema = z.strictObject({
   /** Bytes of undeclared stdout and stderr that ride in the result. */
   headBytes: z.int().min(0).max(16_384).default(16_384),
   /** From SIGTERM to SIGKILL. */
-  termGraceMs: z
-    .int()
-    .min(0)
-    .default(10 * seconds),
+  termGraceMs: wait(0).default(10 * seconds),
   /** How long a stopping worker waits for its commands before it ends and releases them. */
-  drainMs: z
-    .int()
-    .min(0)
-    .default(60 * seconds),
+  drainMs: wait(0).default(60 * seconds),
   /** After so long the worker drains as if it were stopped. */
-  maxLifetimeMs: z.int().min(1).max(maxTimerMs).optional(),
+  maxLifetimeMs: wait(1).optional(),
   /** How long `started` is tried before its message goes back to the broker. */
-  startedForMs: z
-    .int()
-    .min(0)
-    .default(15 * seconds),
+  startedForMs: wait(0).default(15 * seconds),
   /** How long a result is tried before its message goes back; it is kept and sent on in the background. */
-  resultForMs: z
-    .int()
-    .min(0)
-    .default(30 * seconds),
+  resultForMs: wait(0).default(30 * seconds),
   /** How long an object store that does not answer is asked for inputs before the attempt is released. */
-  transferForMs: z
-    .int()
-    .min(0)
-    .default(600 * seconds),
+  transferForMs: wait(0).default(600 * seconds),
   /** How long a predecessor's stored results are resent, once the api answers. */
-  resendForMs: z
-    .int()
-    .min(0)
-    .default(60 * seconds),
+  resendForMs: wait(0).default(60 * seconds),
   /** The instance metadata service of a machine that may be taken away; null where there is none to ask. */
   metadataUrl: z
     .url({ protocol: /^https?$/ })
     .nullable()
     .default(null),
   /** EC2 asks for 5 s. */
-  metadataEveryMs: z
-    .int()
-    .min(1)
-    .default(5 * seconds),
-  retryFirstMs: z.int().min(1).default(250),
-  retryMaxMs: z
-    .int()
-    .min(1)
-    .default(15 * seconds),
+  metadataEveryMs: wait(1).default(5 * seconds),
+  retryFirstMs: wait(1).default(250),
+  retryMaxMs: wait(1).default(15 * seconds),
 });
 export type WorkerConfig = z.infer<typeof workerConfigSchema>;

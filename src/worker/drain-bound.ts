@@ -1,6 +1,7 @@
 // When a draining worker stops waiting for its commands. Several reasons to go may come one after the other; the
 // earliest bound counts, and with it its reason.
 import type { Release } from '#sonar/contracts/worker-api.ts';
+import { maxTimerMs } from '#sonar/platform/wait.ts';
 import type { SpotWarning } from './spot-watch.ts';
 
 export interface DrainEnd {
@@ -31,8 +32,15 @@ export function createDrainBound(first: DrainEnd): DrainBound {
     if (at >= dueAt) return;
     dueAt = at;
     end = next;
+    arm();
+  }
+
+  /** A timer that is asked for more than it can hold ends at once: a long wait is made of several. */
+  function arm(): void {
     clearTimeout(timer);
-    timer = setTimeout(() => over.abort(), next.forMs);
+    const leftMs = Math.max(0, dueAt - performance.now());
+    if (leftMs <= maxTimerMs) timer = setTimeout(() => over.abort(), leftMs);
+    else timer = setTimeout(arm, maxTimerMs);
   }
 
   tighten(first);

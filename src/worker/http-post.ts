@@ -31,9 +31,10 @@ export function createPoster(): Poster {
     const options = {
       method: 'POST',
       headers: { ...headers, 'content-length': String(Buffer.byteLength(body)) },
-      signal: bounds.signal,
     };
+    let answering = false;
     const onAnswer = (response: IncomingMessage): void => {
+      answering = true;
       wholeText(response, bounds.maxAnswerBytes).then(
         (text) => resolve({ status: response.statusCode ?? 0, text }),
         reject,
@@ -42,13 +43,29 @@ export function createPoster(): Poster {
     const call = secure
       ? httpsRequest(url, { ...options, agent: agents.https }, onAnswer)
       : httpRequest(url, { ...options, agent: agents.http }, onAnswer);
+    // Whoever ends the call settles it: Node destroys a request without an `error` where the server switches protocols.
+    const end = (error: Error): void => {
+      reject(error);
+      call.destroy(error);
+    };
     const timer = setTimeout(
-      () => call.destroy(new Error(`no answer within ${bounds.timeoutMs} ms`)),
+      () => end(new Error(`no answer within ${bounds.timeoutMs} ms`)),
       bounds.timeoutMs,
     );
+    const onAbort = (): void => end(new DOMException('the call was ended', 'AbortError'));
+    bounds.signal.addEventListener('abort', onAbort, { once: true });
+    if (bounds.signal.aborted) onAbort();
     call.on('error', reject);
+    // An answer that has begun settles by itself, perhaps later than this.
+    call.on('close', () => {
+      if (!answering) reject(new Error('the connection ended without an answer'));
+    });
     call.end(body);
-    return { answered: promise.finally(() => clearTimeout(timer)), call };
+    const answered = promise.finally(() => {
+      clearTimeout(timer);
+      bounds.signal.removeEventListener('abort', onAbort);
+    });
+    return { answered, call };
   }
 
   return {

@@ -35,7 +35,15 @@ export async function resendStoredResults(
   let deadline = Number.POSITIVE_INFINITY;
   const resend = async (stored: StoredResult): Promise<null> => {
     for (let tried = 0; !signal.aborted && performance.now() < deadline; tried += 1) {
-      const outcome = await api.result(stored.credential, stored.attemptId, stored.body);
+      const outcome = await api.result(stored.credential, stored.attemptId, stored.body).catch(unusable);
+      if (outcome.kind === 'unusable') {
+        log.error(
+          { operation: 'results_given_up', results: 1, attemptId: stored.attemptId, reason: outcome.reason },
+          'a stored result cannot be sent',
+        );
+        await forgetResult(directories.results, stored.attemptId);
+        return null;
+      }
       if (outcome.kind !== 'unreachable') {
         const disposition = outcome.kind === 'answer' ? outcome.value.disposition : 'rejected';
         log.info(
@@ -52,6 +60,9 @@ export async function resendStoredResults(
   };
   await forEachOf(await storedResults(directories.results), resultsAtOnce, resend);
 }
+
+/** The disk may hold anything: what signs nothing is nobody's result, and a start does not wait for it. */
+const unusable = (error: unknown) => ({ kind: 'unusable' as const, reason: messageOf(error) });
 
 /** Results that got no disposition go too: their tasks are dispatched anew. */
 export async function clearDirectories(directories: WorkerDirectories, log: Logger): Promise<void> {

@@ -292,3 +292,15 @@ test('a failed command whose outputs are lost is told by its own failure', async
     failure: { code: 'command_failed' },
   });
 });
+
+test('a message whose credential signs nothing becomes a dead letter, and the next one is run', async () => {
+  await using bench = await openWorkbench();
+  await bench.worker({ slots: 1, startedForMs: 500 }).start();
+  for (const credential of ['!', '', 'no base64'])
+    bench.puller.push(bench.message(['/bin/true'], { credential }));
+  const next = bench.message(['/bin/true']);
+  bench.puller.push(next);
+  expect(await bench.resultOf(next)).toMatchObject({ outcome: 'completed' });
+  expect(bench.puller.dead).toHaveLength(3);
+  expect(bench.api.of('started')).toHaveLength(1);
+});

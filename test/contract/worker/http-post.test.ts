@@ -1,6 +1,7 @@
 // The worker's own way to post: kept connections, and what a server may do to them.
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createPoster, type PostBounds } from '#sonar/worker/http-post.ts';
 
 const bounds: PostBounds = {
@@ -68,4 +69,39 @@ test('an answer has a size and a time, and a redirect is not followed', async ()
   const waiting = server.post('abc', { signal: abort.signal });
   abort.abort();
   await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
+});
+
+test('an answer that switches protocols is a fault, and no later than the time or the signal', async () => {
+  const sockets = new Set<Socket>();
+  const server = createTcpServer((socket) => {
+    sockets.add(socket.on('error', () => undefined));
+    socket.once('data', () =>
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const poster = createPoster();
+  const clock = new AbortController();
+  const never = delay(5_000, 'never', { signal: clock.signal }).catch(() => 'never');
+  const call = poster.post(url, {}, '{}', { ...bounds, timeoutMs: 500 });
+  const end = await Promise.race([call.catch((error: Error) => error.message), never]);
+  clock.abort();
+  poster.close();
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => server.close(resolve));
+  expect(end).toMatch(/^(the connection ended without an answer|no answer within 500 ms|socket hang up)$/);
+});
+
+test('a signal that has aborted already ends the call before it is sent', async () => {
+  let calls = 0;
+  await using server = await served((_, response) => {
+    calls += 1;
+    response.end();
+  });
+  await expect(server.post('', { signal: AbortSignal.abort() })).rejects.toMatchObject({
+    name: 'AbortError',
+  });
+  expect(await server.post('')).toMatchObject({ status: 200 });
+  expect(calls).toBe(1);
 });

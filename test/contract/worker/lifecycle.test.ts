@@ -1,7 +1,9 @@
 // From registration to the end: who may start, what the pulse says, and how a worker goes.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { isSonarError } from '#sonar/platform/errors.ts';
+import { newId } from '#sonar/platform/ids.ts';
 import { workerExitCodes } from '#sonar/worker/worker.ts';
 import { startLong } from './long-command.ts';
 import { problem } from './scripted-api.ts';
@@ -250,4 +252,30 @@ test('a cancel before the command runs is a cancelled result without a start', a
     exitCode: null,
     durationMs: 0,
   });
+});
+
+test('a stored result that signs nothing is given up at once, and its neighbours are sent', async () => {
+  await using bench = await openWorkbench();
+  const results = join(bench.directory, 'bench', 'results');
+  mkdirSync(results, { recursive: true });
+  const broken = newId<string>();
+  writeFileSync(
+    join(results, `${broken}.json`),
+    JSON.stringify({ v: 1, attemptId: broken, credential: '!', body: '{}' }),
+  );
+  const message = bench.message(['/bin/true']);
+  const whole = { v: 1, attemptId: message.attemptId, credential: message.credential, body: '{}' };
+  writeFileSync(join(results, `${message.attemptId}.json`), JSON.stringify(whole));
+  let sent = 0;
+  bench.api.script.result = () => {
+    sent += 1;
+    return { status: 200, body: { disposition: 'superseded', serverTime: '' } };
+  };
+  const clock = new AbortController();
+  const never = delay(10_000, 'never', { signal: clock.signal }).catch(() => 'never');
+  const worker = bench.worker();
+  expect(await Promise.race([worker.start().then(() => 'started'), never])).toBe('started');
+  clock.abort();
+  expect(sent).toBe(1);
+  expect(readdirSync(results)).toEqual([]);
 });
