@@ -1,10 +1,8 @@
 // Records into a file, in flat memory. What is written is all there is or nothing: a page that does not come ends the
 // command with a fault, and a file gets its name only when the last page is in it.
-import { createReadStream, createWriteStream, type WriteStream } from 'node:fs';
-import { mkdtemp, rename, rm } from 'node:fs/promises';
+import { type FileHandle, mkdtemp, open, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { InventoryItem } from '#sonar/contracts/inventory-api.ts';
 import { isSonarError, messageOf, SonarError } from '#sonar/platform/errors.ts';
 import { cellText, csvLine, defused } from './csv-cells.ts';
@@ -33,33 +31,52 @@ export async function exportRecords(
   const folder = await mkdtemp(
     target === null ? join(tmpdir(), 'sonar-export-') : join(dirname(target), `.${basename(target)}.`),
   ).catch((error: unknown) => {
-    throw new SonarError('usage', `${file ?? 'a temporary folder'} cannot be written: ${messageOf(error)}`);
+    throw notWritable(file, error);
   });
+  /** Runs `use` with what writes to a new file of the folder; the file is whole when it returns. */
+  const filled = async <T>(name: string, use: (write: Write) => Promise<T>): Promise<T> => {
+    await using handle = await open(join(folder, name), 'wx').catch((error: unknown) => {
+      throw notWritable(file, error);
+    });
+    return await use((text) =>
+      written(handle, text).catch((error: unknown) => {
+        throw notWritable(file, error);
+      }),
+    );
+  };
+  const named = (name: string, as: string): Promise<void> =>
+    rename(join(folder, name), as).catch((error: unknown) => {
+      throw notWritable(file, error);
+    });
+  const toStdout: Write = (text) => said(stdout, text);
   try {
-    const lines = join(folder, 'lines');
     const columns = new Set<string>();
     const direct = format === 'jsonl' && target === null;
-    const spool = direct ? null : createWriteStream(lines);
-    const exported = await gather(pages, columns, (text) =>
-      spool === null ? said(stdout, text) : written(spool, text),
-    );
-    if (spool !== null) await ended(spool);
+    const exported = direct
+      ? await gather(pages, columns, toStdout)
+      : await filled('lines', (write) => gather(pages, columns, write));
     if (format === 'jsonl') {
-      if (target !== null) await rename(lines, target);
+      if (target !== null) await named('lines', target);
       return exported;
     }
-    const cells = join(folder, 'cells');
-    const out = target === null ? null : createWriteStream(cells);
-    await writeCsv(lines, columns, (text) => (out === null ? said(stdout, text) : written(out, text)));
-    if (out !== null && target !== null) {
-      await ended(out);
-      await rename(cells, target);
+    const lines = join(folder, 'lines');
+    if (target === null) await writeCsv(lines, columns, toStdout);
+    else {
+      await filled('cells', (write) => writeCsv(lines, columns, write));
+      await named('cells', target);
     }
     return exported;
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true }).catch(() => undefined);
   }
 }
+
+const notWritable = (file: string | null, error: unknown): SonarError =>
+  new SonarError(
+    'usage',
+    `${file ?? 'a temporary file'} cannot be written, and nothing of it is kept: ${messageOf(error)}; make room, or ${file === null ? 'point TMPDIR at another disk' : 'name a file on another disk'}`,
+    { cause: error },
+  );
 
 type Write = (text: string) => Promise<void>;
 
@@ -111,7 +128,8 @@ async function writeCsv(lines: string, names: ReadonlySet<string>, write: Write)
   const titles = columns.map((name) => defused(taken.includes(name) ? `field.${name}` : name));
   let text = csvLine([...fixedColumns, ...titles, restColumn]);
   let gathered = 0;
-  for await (const line of createInterface({ input: createReadStream(lines), crlfDelay: Infinity })) {
+  await using spool = await open(lines);
+  for await (const line of spool.readLines({ autoClose: false })) {
     text += csvLine(cellsOf(JSON.parse(line) as InventoryItem, columns, names));
     gathered += 1;
     if (gathered % linesAtOnce !== 0) continue;
@@ -142,15 +160,8 @@ export async function said(stdout: Sink, text: string): Promise<void> {
   else if (text !== '') await stdout.writeBytes(Buffer.from(text));
 }
 
-function written(stream: WriteStream, text: string): Promise<void> {
-  const { promise, resolve: done, reject } = Promise.withResolvers<void>();
-  stream.write(text, (error) => (error ? reject(error) : done()));
-  return promise;
-}
-
-function ended(stream: WriteStream): Promise<void> {
-  const { promise, resolve: done, reject } = Promise.withResolvers<void>();
-  stream.once('error', reject);
-  stream.end(() => done());
-  return promise;
+/** A short write is no fault of the file system's: it is gone on with. */
+async function written(file: FileHandle, text: string): Promise<void> {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
 }

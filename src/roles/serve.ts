@@ -76,8 +76,11 @@ export async function serve(
   };
 
   const api = wanted.includes('api') ? apiService(parts, options) : undefined;
-  services = [...executorServices(wanted, parts, await bundleFor(wanted), end), ...(api ? api.services : [])];
   try {
+    services = [
+      ...executorServices(wanted, parts, await bundleFor(wanted), end),
+      ...(api ? api.services : []),
+    ];
     await startAll(services);
   } catch (error) {
     await stopAll(services).catch(() => undefined);

@@ -1,5 +1,5 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   findByEnvironment,
@@ -41,27 +41,38 @@ export class ProcessLedger {
   readonly #processes = new Map<number, RecordedProcess>();
 
   constructor(runDirectory: string, runId: string) {
-    mkdirSync(runDirectory, { recursive: true });
     this.runId = runId;
     this.file = join(runDirectory, `${runId}.json`);
     this.#write();
   }
 
-  /** Writes a started process down. It must be the leader of its own group. */
+  /**
+   * Writes a started process down. It must be the leader of its own group. A disk that takes nothing is no reason to let
+   * go of a process: it is written down with the next one, and until then its environment tells whose it is.
+   */
   add(pid: number, process: Omit<RecordedProcess, keyof ProcessIdentity>): void {
     const identity = identifyProcess(pid);
     if (!identity) return;
     const { name, kind, stopSignal, litter } = process;
     this.#processes.set(pid, { ...identity, name, kind, stopSignal, litter });
-    this.#write();
+    this.#tryToWrite();
   }
 
   /** Strikes a process out whose whole group has ended. */
   remove(pid: number): void {
-    if (this.#processes.delete(pid)) this.#write();
+    if (this.#processes.delete(pid)) this.#tryToWrite();
+  }
+
+  #tryToWrite(): void {
+    try {
+      this.#write();
+    } catch {
+      // What stands there is of before, and who reads it asks for each process whether it is the one that was meant.
+    }
   }
 
   #write(): void {
+    mkdirSync(dirname(this.file), { recursive: true });
     const text = JSON.stringify({ runId: this.runId, processes: [...this.#processes.values()] });
     writeFileSync(`${this.file}.new`, text, { mode: 0o600 });
     renameSync(`${this.file}.new`, this.file);

@@ -111,13 +111,17 @@ export class ManagedProcess {
     const output = openLog(log);
     this.#logStart = output.length;
     this.#wasReady = false;
-    const child = spawn(command, args, {
-      cwd,
-      detached: true,
-      stdio: ['ignore', output.descriptor, output.descriptor],
-      env: { ...baseEnvironment(), ...env, [runVariable]: this.#ledger.runId },
-    });
-    closeSync(output.descriptor);
+    let child: ChildProcess;
+    try {
+      child = spawn(command, args, {
+        cwd,
+        detached: true,
+        stdio: ['ignore', output.descriptor, output.descriptor],
+        env: { ...baseEnvironment(), ...env, [runVariable]: this.#ledger.runId },
+      });
+    } finally {
+      closeSync(output.descriptor);
+    }
     this.#child = child;
     if (child.pid !== undefined) this.#ledger.add(child.pid, this.spec);
     const { promise, resolve } = Promise.withResolvers<string>();
@@ -177,8 +181,10 @@ export class ManagedProcess {
       await pause(waitMs, signal);
       if (signal.aborted) return;
       this.#restarts += 1;
-      this.#spawn();
+      // For want of descriptors or of room for its log it may not even start: then the next round tries again.
+      this.#ended = Promise.resolve('could not be started');
       try {
+        this.#spawn();
         await this.#awaitReady(signal);
         this.spec.onChange('ready', `restarted ${this.#restarts}×`);
       } catch (fault) {
@@ -196,7 +202,14 @@ export class ManagedProcess {
       signalGroup(group, 'SIGKILL');
       await delay(10);
     }
-    for (const file of this.spec.litter) rmSync(file, { force: true });
+    for (const file of this.spec.litter) removed(file);
     this.#ledger.remove(group);
   }
+}
+
+/** Its successor makes the file anew, or says why it cannot. */
+function removed(file: string): void {
+  try {
+    rmSync(file, { force: true });
+  } catch {}
 }

@@ -63,6 +63,11 @@ export function createAmqpSession(url: string, log: Logger): AmqpSession {
   async function connectOnce(): Promise<ChannelModel> {
     try {
       const model = await connect(target, { noDelay: true, keepAlive: true, timeout: connectTimeoutMs });
+      // First of all, so that no loss is unheard, which would end the process. It comes before the channels close; the
+      // loss itself arrives as `close`.
+      model.on('error', (error) => {
+        lossReason ??= messageOf(error);
+      });
       if (closed) {
         await model.close().catch(() => undefined);
         throw new Error('the session was closed');
@@ -71,10 +76,6 @@ export function createAmqpSession(url: string, log: Logger): AmqpSession {
       failures = 0;
       connection = model;
       lossReason = null;
-      // Comes before the channels close; the loss itself arrives as `close`.
-      model.on('error', (error) => {
-        lossReason ??= messageOf(error);
-      });
       model.on('blocked', (reason) =>
         log.warn({ operation: 'broker_blocked', address, reason }, 'the broker takes no messages'),
       );

@@ -3,16 +3,21 @@
 // start in the same instant may both give way, never both stay.
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { SonarError } from '#sonar/platform/errors.ts';
+import { messageOf, SonarError } from '#sonar/platform/errors.ts';
 import { processStart } from './process-trace.ts';
 
-/** @throws SonarError `conflict` that names the process which holds the name. */
+/** @throws SonarError `conflict` that names the process which holds the name, `configuration` where it cannot be put down. */
 export async function takeLock(directory: string, name: string): Promise<{ release(): Promise<void> }> {
   const mine = `${process.pid}-${encodeURIComponent(processStart(process.pid) ?? '')}`;
   const path = join(directory, mine);
   // `wx` also refuses a second worker of the same name in this very process.
-  await writeFile(path, '', { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
-    throw inUse(name, process.pid, directory, error);
+  await writeFile(path, '', { flag: 'wx', mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EEXIST') throw inUse(name, process.pid, directory, error);
+    throw new SonarError(
+      'configuration',
+      `the worker's folder ${directory} cannot be written (${messageOf(error)}); make room or give another --dir`,
+      { cause: error },
+    );
   });
   for (const other of await readdir(directory)) {
     if (other === mine) continue;

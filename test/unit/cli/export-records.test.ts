@@ -1,4 +1,5 @@
 // An export is whole or it is none.
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -159,3 +160,31 @@ test('whatever records hold, the CSV reads back to the same cells', async () => 
     { seed: 20_265, numRuns: 60 },
   );
 });
+
+test.each(['jsonl', 'csv'])(
+  'nothing is left of a file that the disk does not take, and the way out is named: %s',
+  (format) => {
+    writeFileSync(file, 'old');
+    const script = require.resolve('./export-to-folder.ts');
+    // A limit on the size of files stands for the full disk: EFBIG takes the way of ENOSPC.
+    const end = spawnSync(
+      '/bin/bash',
+      [
+        '-c',
+        'ulimit -f 16; exec "$@"',
+        'bash',
+        process.execPath,
+        '--disable-warning=ExperimentalWarning',
+        script,
+        folder,
+        format,
+      ],
+      { encoding: 'utf8', timeout: 8_000 },
+    );
+    expect([end.stderr, end.status]).toEqual(['', 0]);
+    expect(end.stdout).toMatch(
+      /^usage: .*\/out cannot be written, and nothing of it is kept: EFBIG.*make room/,
+    );
+    expect([readdirSync(folder), readFileSync(file, 'utf8')]).toEqual([['out'], 'old']);
+  },
+);
