@@ -1,6 +1,7 @@
 // The worker's disk. It is temporary: what matters is in PostgreSQL and S3, but for results not yet delivered.
-import { chmod, lstat, mkdir, readdir, realpath, rm } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { newId } from '#sonar/platform/ids.ts';
 
 export interface WorkerDirectories {
   base: string;
@@ -36,18 +37,46 @@ export async function makeDirectories(directory: string, name: string): Promise<
   return directories;
 }
 
-/** Removes a folder whatever a command did to its permissions; links are removed, never followed. */
+/**
+ * Removes a folder whatever a command did to its permissions and however deep it made it; links are removed, never
+ * followed.
+ */
 export async function removeTree(path: string): Promise<void> {
   try {
     await rm(path, { recursive: true, force: true, maxRetries: 3 });
   } catch {
-    await openUp(path);
+    await flatten(Buffer.from(path));
     await rm(path, { recursive: true, force: true, maxRetries: 3 });
   }
 }
 
-async function openUp(path: string): Promise<void> {
-  if (!(await lstat(path)).isDirectory()) return;
-  await chmod(path, 0o700);
-  for (const name of await readdir(path)) await openUp(join(path, name));
+/** Bytes of a path below which no name, which has 255 at most, makes it longer than the system takes. */
+const maxPathBytes = 3_072;
+/** A tree that moves more folders than this while it is taken apart has somebody at work in it. */
+const maxMoves = 100_000;
+
+/**
+ * Opens every folder of a tree, and moves what lies too deep to be named up to its root. Names are bytes: a command need
+ * not write UTF-8.
+ */
+async function flatten(root: Buffer): Promise<void> {
+  const folders = [root];
+  let moves = 0;
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    if (!(await lstat(folder)).isDirectory()) continue;
+    await chmod(folder, 0o700);
+    if (folder.length > maxPathBytes) {
+      moves += 1;
+      if (moves > maxMoves)
+        throw new Error(`more than ${maxMoves} folders of ${root.toString()} lie too deep`);
+      const moved = inFolder(root, Buffer.from(newId()));
+      await rename(folder, moved);
+      folders.push(moved);
+      continue;
+    }
+    for (const entry of await readdir(folder, { encoding: 'buffer', withFileTypes: true }))
+      if (entry.isDirectory()) folders.push(inFolder(folder, entry.name));
+  }
 }
+
+const inFolder = (folder: Buffer, name: Buffer): Buffer => Buffer.concat([folder, Buffer.from('/'), name]);

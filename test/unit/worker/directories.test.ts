@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -32,6 +33,29 @@ test('a folder goes whatever its permissions are, and what its links point to st
     existsSync(join(directory, 'root-link')),
     existsSync(join(outside, 'kept')),
   ]).toEqual([false, false, true]);
+});
+
+test('a tree that is deeper than a path may be long goes, with closed folders and names that are no UTF-8', async () => {
+  const root = join(directory, 'deep');
+  mkdirSync(root);
+  const script = `
+import os, sys
+os.chdir(sys.argv[1])
+for i in range(60):
+    os.mkdir('d' * 200); os.mkdir('e' * 200); os.chdir('d' * 200)
+    open(b'\\xff' * 10, 'w').close()
+    if i % 20 == 19:
+        os.mkdir('closed'); os.chmod('closed', 0)
+os.chmod('.', 0)
+`;
+  execFileSync('python3', ['-c', script, root]);
+  const end = await removeTree(root).then(
+    () => 'removed',
+    (error: Error) => error.message.slice(0, 80),
+  );
+  const left = existsSync(root);
+  execFileSync('rm', ['-rf', root]);
+  expect([end, left]).toEqual(['removed', false]);
 });
 
 test("a worker's folders are closed to other users and given by their real path", async () => {
