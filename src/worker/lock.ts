@@ -11,8 +11,8 @@ export async function takeLock(directory: string, name: string): Promise<{ relea
   const mine = `${process.pid}-${encodeURIComponent(processStart(process.pid) ?? '')}`;
   const path = join(directory, mine);
   // `wx` also refuses a second worker of the same name in this very process.
-  await writeFile(path, '', { flag: 'wx', mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'EEXIST') throw inUse(name, process.pid, directory, error);
+  await writeFile(path, '', { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw inUse(name, process.pid, directory, error);
     throw new SonarError(
       'configuration',
       `the worker's folder ${directory} cannot be written (${messageOf(error)}); make room or give another --dir`,

@@ -2,6 +2,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf } from '#sonar/platform/errors.ts';
 import { createPoster, type PostBounds } from '#sonar/worker/http-post.ts';
 
 const bounds: PostBounds = {
@@ -85,7 +86,7 @@ test('an answer that switches protocols is a fault, and no later than the time o
   const clock = new AbortController();
   const never = delay(5_000, 'never', { signal: clock.signal }).catch(() => 'never');
   const call = poster.post(url, {}, '{}', { ...bounds, timeoutMs: 500 });
-  const end = await Promise.race([call.catch((error: Error) => error.message), never]);
+  const end = await Promise.race([call.catch(messageOf), never]);
   clock.abort();
   poster.close();
   for (const socket of sockets) socket.destroy();

@@ -1,28 +1,35 @@
 // Work is counted, not timed: what is looked at character by character, and what a pattern may cost at worst, which is
 // the square of a text that it can begin on anywhere.
 export async function workOf(run: () => Promise<unknown>, limit: number): Promise<number> {
-  const { charAt } = String.prototype;
-  const { exec } = RegExp.prototype;
   let work = 0;
   const add = (amount: number): void => {
     work += amount;
     if (work > limit) throw new Error('more work than the limit');
   };
-  String.prototype.charAt = function (this: string, at: number) {
-    add(1);
-    return charAt.call(this, at);
-  };
-  RegExp.prototype.exec = function (this: RegExp, text: string) {
-    add(this.sticky ? 1 : mayBeSquare(this.source) ? text.length ** 2 : text.length);
-    return exec.call(this, text);
-  };
+  const restore = [
+    before(String.prototype, 'charAt', () => add(1)),
+    before(RegExp.prototype, 'exec', (pattern: RegExp, text: string) =>
+      add(pattern.sticky ? 1 : mayBeSquare(pattern.source) ? text.length ** 2 : text.length),
+    ),
+  ];
   try {
     await run();
   } finally {
-    String.prototype.charAt = charAt;
-    RegExp.prototype.exec = exec;
+    for (const one of restore) one();
   }
   return work;
+}
+
+/** Calls `look` before each call of a method, and gives what undoes that. A mock would keep every call. */
+function before<Self>(prototype: Self & object, name: string, look: (self: Self, argument: string) => void) {
+  const descriptor = Reflect.getOwnPropertyDescriptor(prototype, name) as PropertyDescriptor;
+  const method = descriptor.value as (this: Self, ...given: unknown[]) => unknown;
+  const value = function (this: Self, ...given: unknown[]): unknown {
+    look(this, String(given[0]));
+    return Reflect.apply(method, this, given);
+  };
+  Reflect.defineProperty(prototype, name, { ...descriptor, value });
+  return () => void Reflect.defineProperty(prototype, name, descriptor);
 }
 
 const known = new Map<string, boolean>();

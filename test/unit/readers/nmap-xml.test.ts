@@ -262,7 +262,7 @@ test('what is gathered of one host has a bound, however deep it lies', async () 
   const script = `<script id="ssl-cert" output="o">${deep}</script>`;
   const events = await read(run(host('192.0.2.1', port(443, 'open', cpe + script))));
   const [row] = only(events, 'row');
-  expect(String((row?.row.cpes as string[])[0]).length).toBeLessThanOrEqual(4_096);
+  expect(JSON.stringify(row?.row.cpes).length).toBeLessThan(4_200);
   expect(row?.row.scripts).toEqual({ 'ssl-cert': 'o' });
 });
 

@@ -16,7 +16,7 @@ test('a connection that arrives after the session was closed is heard until it i
     },
   });
   const arrival = Promise.withResolvers<ChannelModel>();
-  jest.spyOn(amqplib, 'connect').mockReturnValue(arrival.promise as never);
+  jest.spyOn(amqplib, 'connect').mockReturnValue(arrival.promise);
   const session = createAmqpSession('amqp://127.0.0.1/', createLogger('test', 'silent'));
   const opening = session.open();
   await session.close();

@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { messageOf } from '#sonar/platform/errors.ts';
 import { makeDirectories, removeTree } from '#sonar/worker/directories.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'sonar-directories-'));
@@ -51,7 +52,7 @@ os.chmod('.', 0)
   execFileSync('python3', ['-c', script, root]);
   const end = await removeTree(root).then(
     () => 'removed',
-    (error: Error) => error.message.slice(0, 80),
+    (error: unknown) => messageOf(error).slice(0, 80),
   );
   const left = existsSync(root);
   execFileSync('rm', ['-rf', root]);
