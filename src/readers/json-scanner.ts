@@ -98,6 +98,9 @@ export class JsonScanner {
         this.#column = -1;
         if (this.#arrays === 0 && this.#inWrapper) {
           this.#state = 'wrapper';
+          // What the last element left of it, where a chunk ended within one of its strings.
+          this.#inString = false;
+          this.#escaped = false;
           return at + 1;
         }
       } else if (byte === openBrace && this.#wrapper !== null && this.#arrays === 0) {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import type { JsonValue } from '#sonar/contracts/definition.ts';
+import { JsonScanner } from '#sonar/readers/json-scanner.ts';
 import { maxLineBytes } from '#sonar/readers/line-stream.ts';
 import { caseFile, eventsOf, only } from './events-of.ts';
 
@@ -161,4 +162,22 @@ test('whatever the bytes are, the reader does not throw', async () => {
     ),
     { seed, numRuns: 1_000 },
   );
+});
+
+test('wherever a chunk ends, the object around an array is read to its end', async () => {
+  const filler = JSON.stringify({ url: 'http://a.test/', input: { FUZZ: 'x' }, status: 200 });
+  const results = `${`${filler},`.repeat(10)}${filler.replace('x', 'y\\n')}`;
+  const text = `{"commandline":"ffuf",\n"results":[\n${results}],"config":{}}`;
+  const spec = { reader: 'ffuf', record: null, fields: {} };
+  for (let at = 1; at < text.length; at += 1) {
+    const scanner = new JsonScanner({ wrapper: 'results', oneLine: false });
+    const [first, second] = [text.slice(0, at), text.slice(at)].map((part) =>
+      scanner.push(Buffer.from(part)),
+    );
+    expect([(first?.length ?? 0) + (second?.length ?? 0), scanner.end()]).toEqual([
+      11,
+      { pieces: [], cut: false },
+    ]);
+  }
+  expect(only(await eventsOf(text, spec), 'warning')).toEqual([]);
 });
