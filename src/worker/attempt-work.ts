@@ -32,14 +32,16 @@ export async function work(
 ): Promise<WorkEnd> {
   const { message, folders, parts } = context;
   await makeFolders(context);
-  const { end, held } = await downloadInputs(message.inputs, folders, parts.shared, {
-    page: (input, after) => askPage(context, input, after),
+  const transfer = {
+    page: (input: string, after: string | null) => askPage(context, input, after),
     signal: AbortSignal.any([context.interrupted, parts.signal]),
     forMs: parts.config.transferForMs,
     retryFirstMs: parts.config.retryFirstMs,
     retryMaxMs: parts.config.retryMaxMs,
-  });
+  };
+  const held: string[] = [];
   try {
+    const end = await downloadInputs(message.inputs, folders, parts.shared, transfer, held);
     return await runWithInputs(context, control, secrets, end);
   } finally {
     for (const digest of held) await parts.shared.release(digest);

@@ -38,20 +38,15 @@ const filesAtOnce = 4;
 const maxMismatches = 3;
 const maxRenewals = 5;
 
-export interface Downloads {
-  end: InputsEnd;
-  /** Digests of shared files that the attempt holds until its command has ended. */
-  held: string[];
-}
-
+/** @param held takes the digests of shared files, which the attempt holds until its command has ended, also after a throw */
 export async function downloadInputs(
   inputs: Dispatch['inputs'],
   folders: AttemptFolders,
   shared: SharedFiles,
   transfer: InputsTransfer,
-): Promise<Downloads> {
+  held: string[],
+): Promise<InputsEnd> {
   const paths = new Map<string, string>();
-  const held: string[] = [];
   for (const input of inputs) {
     const { name, digest } = input;
     let folder = join(folders.in, name);
@@ -66,11 +61,11 @@ export async function downloadInputs(
         ({ folder } = used);
       } else ({ end } = used);
     }
-    if (end !== null) return { end, held };
+    if (end !== null) return end;
     const [only] = input.as === 'file' ? await readdir(folder) : [];
     paths.set(name, input.as === 'directory' || only === undefined ? folder : await fileBelow(folder, only));
   }
-  return { end: { kind: 'ready', paths }, held };
+  return { kind: 'ready', paths };
 }
 
 /** The one file of an input: it may lie in folders of its own. */
