@@ -13,6 +13,16 @@ const each = (step: string, verb: string, seconds: string): string => `
 `;
 const inputs = { items: '{type: lines, required: true}' };
 
+/** Over all that `each` has shown. */
+const report = `
+  report:
+    tags: [right]
+    needs: {each: all}
+    inputs: {all: {from: each.rows, pick: host}}
+    command: ${act('list', 'report', 'x', '0.1', '${in.all}')}
+    ${says}
+`;
+
 const paused: Shape = {
   name: 'paused',
   inputs,
@@ -62,14 +72,7 @@ const cancelled: Shape = {
 const retried: Shape = {
   name: 'retried',
   inputs,
-  steps: `${each('each', 'gate', '0.3')}
-  report:
-    tags: [right]
-    needs: {each: all}
-    inputs: {all: {from: each.rows, pick: host}}
-    command: ${act('list', 'report', 'x', '0.1', '${in.all}')}
-    ${says}
-`,
+  steps: each('each', 'gate', '0.3') + report,
   plan: (_scan, random) => {
     const items = numbered(random.between(3, 9));
     return {
@@ -171,14 +174,7 @@ const secret: Shape = {
 const repaired: Shape = {
   name: 'repaired',
   inputs,
-  steps: `${each('each', 'auto', '0.2')}
-  report:
-    tags: [right]
-    needs: {each: all}
-    inputs: {all: {from: each.rows, pick: host}}
-    command: ${act('list', 'report', 'x', '0.1', '${in.all}')}
-    ${says}
-`,
+  steps: each('each', 'auto', '0.2') + report,
   plan: (_scan, random) => {
     const items = numbered(random.between(2, 6));
     return {
