@@ -12,7 +12,10 @@ afterEach(() => {
   cli.remove();
 });
 const put = (name: string, content: string): void => writeFileSync(join(cli.folder, name), content);
-const trials = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('sonar-try-'));
+const allTrials = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('sonar-try-'));
+// Somebody else's, or of a run that was killed.
+const foreign = new Set(allTrials());
+const trials = (): string[] => allTrials().filter((name) => !foreign.has(name));
 
 /** A definition whose one step has the given fields; its scope is example.com. */
 const withStep = (fields: string): void =>
