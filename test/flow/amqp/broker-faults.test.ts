@@ -73,17 +73,24 @@ function countedCommand(bench: Workbench, tag: string) {
   };
 }
 
-test('an acknowledgement timeout closes the channel again and again: one run, one `started`, one result, no message left', async () => {
+/** A worker of one tag runs one command; each delivery of its message is noted. */
+async function commandUnderWatch() {
   const tag = freshTag();
   const redelivered: boolean[] = [];
   let changed = (): void => undefined;
-  await using bench = await openWorkbench(watchedPuller(tag, redelivered, () => changed()));
+  const bench = await openWorkbench(watchedPuller(tag, redelivered, () => changed()));
   changed = () => bench.watch.changed();
   const worker = bench.worker({ tags: [tag], slots: 2 });
   await worker.start();
   const command = countedCommand(bench, tag);
   await publish(command.message);
   await command.started();
+  return { tag, redelivered, bench, worker, command };
+}
+
+test('an acknowledgement timeout closes the channel again and again: one run, one `started`, one result, no message left', async () => {
+  const { tag, redelivered, bench, worker, command } = await commandUnderWatch();
+  await using _ = bench;
   await bench.watch.until('the broker took it back twice', () => redelivered.length >= 3, 50_000);
   command.end();
   expect(await bench.resultOf(command.message)).toMatchObject({ outcome: 'completed' });
@@ -121,16 +128,8 @@ test('a message that the broker takes from a running command and gives to anothe
 });
 
 test('a broker that is killed and comes back under a command: its message is adopted, and what waited is served', async () => {
-  const tag = freshTag();
-  const redelivered: boolean[] = [];
-  let changed = (): void => undefined;
-  await using bench = await openWorkbench(watchedPuller(tag, redelivered, () => changed()));
-  changed = () => bench.watch.changed();
-  const worker = bench.worker({ tags: [tag], slots: 2 });
-  await worker.start();
-  const command = countedCommand(bench, tag);
-  await publish(command.message);
-  await command.started();
+  const { tag, redelivered, bench, worker, command } = await commandUnderWatch();
+  await using _ = bench;
   await broker.kill();
   await broker.restart();
   await bench.watch.until('the redelivery', () => redelivered.length >= 2, 100_000);

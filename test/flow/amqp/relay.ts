@@ -1,5 +1,6 @@
 // A wire to the broker that can be cut: every connection through it breaks, later ones pass again.
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { joinSockets } from '../../fixtures/joined-sockets.ts';
 
 export interface Relay extends AsyncDisposable {
   readonly url: string;
@@ -18,15 +19,7 @@ export async function openRelay(target: string): Promise<Relay> {
   };
   const server = createServer((near) => {
     const far = connect(Number(to.port), to.hostname);
-    for (const socket of [near, far]) {
-      sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.on('close', () => {
-        sockets.delete(socket);
-        near.destroy();
-        far.destroy();
-      });
-    }
+    joinSockets(near, far, sockets);
     near.on('data', (chunk) => {
       sent += chunk.length;
       onSent?.();
